@@ -200,11 +200,11 @@ class Builder {
       // Parts of the channels lie one after the other.
       if (!panels_)
         panels_ = kernel_->pack(plain_weights(g_, g_.dtype, g_.out_channels, g_.in_channels), 0,
-                                panels(g_.out_channels), constant_, 0);
+                                panels(g_.out_channels), constant_);
       return *panels_ + offset * g_.dtype.bytes();
     }
     const memory::desc plain = plain_weights(g_, g_.dtype, out / g_.groups, in / g_.groups);
-    packed_.push_back({desc, c, kernel_->pack(plain, offset * g_.dtype.bytes(), desc, constant_, 0)});
+    packed_.push_back({desc, c, kernel_->pack(plain, offset * g_.dtype.bytes(), desc, constant_)});
     return packed_.back().place;
   }
 

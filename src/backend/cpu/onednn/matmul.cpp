@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> build_of_few_rows(const MatrixProduct& p, const Array& r
   std::map<std::pair<int64_t, int64_t>, dnnl::convolution_forward::primitive_desc> made;
   std::map<std::pair<int64_t, int64_t>, dnnl::convolution_forward> products;
   kernel->stage();
-  const Place weights = kernel->pack(plain, 0, of_columns(p.n), &right, 0);
+  const Place weights = kernel->pack(plain, 0, of_columns(p.n), &right);
   const int64_t column_bytes = (p.k + block - 1) / block * block * p.dtype.bytes();
   std::string implementation;
   int64_t chunks = 0;
@@ -147,7 +147,7 @@ Place pack_rows(StagedKernel& kernel, const MatrixProduct& p, const Array& right
   const memory::data_type type = data_type(p.dtype);
   const memory::desc own({p.k, p.n}, type, {p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}),
       rows({p.k, p.n}, type, {row_stride(p.n), 1});
-  return kernel.pack(own, 0, rows, &right, 0);
+  return kernel.pack(own, 0, rows, &right);
 }
 
 }  // namespace
@@ -225,7 +225,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
                       offset_b = b0 * p.k * p.n + n0 * (p.transpose_b ? p.k : 1),
                       offset_y = b0 * p.m * p.n + m0 * p.n + n0;
         const Place weights = rows ? *rows + n0 * bytes : place_of(desc.weights_desc(), b0, n0, [&] {
-          return kernel->pack(b, offset_b * bytes, desc.weights_desc(), constant, 0, steady);
+          return kernel->pack(b, offset_b * bytes, desc.weights_desc(), constant, steady);
         });
         kernel->chunk();
         kernel->call(products.try_emplace({batch, m, n}, desc).first->second, desc,

@@ -154,12 +154,12 @@ void StagedKernel::copy(const dnnl::memory::desc& from, Place from_place, const 
 }
 
 namespace {
-// How many neighbours along a dimension a blocked format keeps together.
-int64_t block_of(const dnnl::memory::desc& desc, int dim) {
+// How many neighbours along the first dimension a blocked format keeps together.
+int64_t block_of(const dnnl::memory::desc& desc) {
   int64_t block = 1;
   const dnnl::memory::dims blocks = desc.get_inner_blks(), dims = desc.get_inner_idxs();
   for (size_t i = 0; i < blocks.size(); ++i)
-    if (dims[i] == dim) block *= blocks[i];
+    if (dims[i] == 0) block *= blocks[i];
   return block;
 }
 
@@ -182,18 +182,18 @@ bool pairs_columns(const dnnl::memory::desc& from, const dnnl::memory::desc& to)
 }  // namespace
 
 void StagedKernel::copy_in_parts(const dnnl::memory::desc& from, Place from_place,
-                                 const dnnl::memory::desc& to, Place to_place, int dim) {
+                                 const dnnl::memory::desc& to, Place to_place) {
   const dnnl::memory::dims sizes = from.get_dims();
   int64_t elements = 1;
   for (int64_t size : sizes) elements *= size;
   // Parts begin where blocks do; a format that pads its last block is copied whole.
-  const int64_t block = std::max(block_of(from, dim), block_of(to, dim));
-  const int64_t parts = sizes[dim] % block == 0 ? std::clamp<int64_t>(elements / 16384, 1, 8) : 1;
-  const int64_t step = parts == 1 ? sizes[dim] : (sizes[dim] / parts + block - 1) / block * block;
-  for (int64_t begin = 0; begin < sizes[dim]; begin += step) {
+  const int64_t block = std::max(block_of(from), block_of(to));
+  const int64_t parts = sizes[0] % block == 0 ? std::clamp<int64_t>(elements / 16384, 1, 8) : 1;
+  const int64_t step = parts == 1 ? sizes[0] : (sizes[0] / parts + block - 1) / block * block;
+  for (int64_t begin = 0; begin < sizes[0]; begin += step) {
     dnnl::memory::dims part = sizes, offsets(sizes.size(), 0);
-    part[dim] = std::min(step, sizes[dim] - begin);
-    offsets[dim] = begin;
+    part[0] = std::min(step, sizes[0] - begin);
+    offsets[0] = begin;
     chunk();
     const dnnl::memory::desc source = from.submemory_desc(part, offsets),
                              target = to.submemory_desc(part, offsets);
@@ -209,19 +209,19 @@ void StagedKernel::copy_in_parts(const dnnl::memory::desc& from, Place from_plac
 }
 
 Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
-                         const Array* constant, int dim, bool steady) {
+                         const Array* constant, bool steady) {
   const auto bytes = static_cast<int64_t>(to.get_size());
   if (!constant) {
     if (from == to) return {Buffer::operand1, offset};
     if (!steady) {
       const Place place = reserve(bytes);
-      copy_in_parts(from, {Buffer::operand1, offset}, to, place, dim);
+      copy_in_parts(from, {Buffer::operand1, offset}, to, place);
       return place;
     }
     const Place place{Buffer::kept, kept_bytes_};
     kept_bytes_ += round_up(bytes);
     const size_t open = std::exchange(open_, 0);
-    copy_in_parts(from, {Buffer::operand1, offset}, to, place, dim);
+    copy_in_parts(from, {Buffer::operand1, offset}, to, place);
     open_ = open;
     return place;
   }

@@ -147,14 +147,14 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   /// What the node does to its sums: each chunk ends with its part of it. Without that it ends with a copy.
   void ends_with(const cpu::Epilogue& epilogue) { epilogue_ = epilogue; }
   void end_chunk(const Ending& ending) { stages_[open_].back().ending = ending; }
-  /// Adds chunks to the stage that together copy: parts of dimension `dim` where that is worth it.
+  /// Adds chunks to the stage that together copy: parts of the first dimension where that is worth it.
   void copy_in_parts(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
-                     Place to_place, int dim);
+                     Place to_place);
   /// Weights in the format a primitive wants: where they are, if that is their own; a copy made now when they
   /// are constant; else one made in every run, by the stage that stands open, or, when they are steady, in
   /// prepare(), whose one stage is the first.
   Place pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
-             const Array* constant, int dim, bool steady = false);
+             const Array* constant, bool steady = false);
 
   /// Says that the chunks of the last stage are rows.
   void chunks_are_rows() { pieces_ = static_cast<int64_t>(stages_.back().size()); }

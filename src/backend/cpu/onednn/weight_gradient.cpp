@@ -99,7 +99,7 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request) {
     }
   if (partials.size() > 1) add_partials(*kernel, partials, static_cast<int64_t>(format.get_size()) / 4);
   kernel->stage();
-  kernel->copy_in_parts(format, partials[0], plain_weights(g, g.dtype, out, in), {Buffer::result}, 0);
+  kernel->copy_in_parts(format, partials[0], plain_weights(g, g.dtype, out, in), {Buffer::result});
   kernel->describe(fmt::format("{}, {} images × {} rows in {} × {} partial sums",
                                made.begin()->second.impl_info_str(), g.images, g.out_height, split.images,
                                split.rows));
