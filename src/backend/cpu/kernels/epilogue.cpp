@@ -1,21 +1,13 @@
 #include "backend/cpu/kernels/epilogue.h"
 
-#include <vector>
-
 #include "backend/cpu/kernels/vectors.h"
 #include "ops/fused_conv2d.h"
 
 namespace millrace::cpu {
 
 std::span<const EpilogueMath* const> epilogue_maths() {
-  static const std::vector<const EpilogueMath*> maths = [] {
-    std::vector<const EpilogueMath*> list;
-    if (has_avx512_bf16()) list.push_back(&epilogue_math_bf16_avx512());
-    if (has_avx512()) list.push_back(&epilogue_math_avx512());
-    if (has_avx2()) list.push_back(&epilogue_math_avx2());
-    list.push_back(&epilogue_math_baseline());
-    return list;
-  }();
+  static const auto maths = for_this_cpu(epilogue_math_avx512, epilogue_math_avx2, epilogue_math_baseline,
+                                         epilogue_math_bf16_avx512);
   return maths;
 }
 

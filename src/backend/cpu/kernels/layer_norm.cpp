@@ -12,13 +12,7 @@
 namespace millrace::cpu {
 
 std::span<const NormMath* const> norm_maths() {
-  static const std::vector<const NormMath*> maths = [] {
-    std::vector<const NormMath*> list;
-    if (has_avx512()) list.push_back(&norm_math_avx512());
-    if (has_avx2()) list.push_back(&norm_math_avx2());
-    list.push_back(&norm_math_baseline());
-    return list;
-  }();
+  static const auto maths = for_this_cpu(norm_math_avx512, norm_math_avx2, norm_math_baseline);
   return maths;
 }
 

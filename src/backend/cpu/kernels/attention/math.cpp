@@ -1,19 +1,11 @@
 #include "backend/cpu/kernels/attention/math.h"
 
-#include <vector>
-
 #include "backend/cpu/kernels/vectors.h"
 
 namespace millrace::cpu {
 
 std::span<const AttentionMath* const> attention_maths() {
-  static const std::vector<const AttentionMath*> maths = [] {
-    std::vector<const AttentionMath*> list;
-    if (has_avx512()) list.push_back(&attention_math_avx512());
-    if (has_avx2()) list.push_back(&attention_math_avx2());
-    list.push_back(&attention_math_baseline());
-    return list;
-  }();
+  static const auto maths = for_this_cpu(attention_math_avx512, attention_math_avx2, attention_math_baseline);
   return maths;
 }
 

@@ -6,14 +6,8 @@
 namespace millrace::cpu::depthwise {
 
 std::span<const Arithmetic* const> arithmetics() {
-  static const std::vector<const Arithmetic*> all = [] {
-    std::vector<const Arithmetic*> list;
-    if (has_avx512_bf16()) list.push_back(&arithmetic_bf16_avx512());
-    if (has_avx512()) list.push_back(&arithmetic_avx512());
-    if (has_avx2()) list.push_back(&arithmetic_avx2());
-    list.push_back(&arithmetic_baseline());
-    return list;
-  }();
+  static const auto all = for_this_cpu(arithmetic_avx512, arithmetic_avx2, arithmetic_baseline,
+                                       arithmetic_bf16_avx512);
   return all;
 }
 

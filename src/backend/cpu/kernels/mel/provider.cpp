@@ -15,9 +15,7 @@
 namespace millrace::cpu {
 
 const MelLoops& mel_loops() {
-  static const MelLoops& loops = has_avx512() ? mel_loops_avx512()
-                                 : has_avx2() ? mel_loops_avx2()
-                                              : mel_loops_baseline();
+  static const MelLoops& loops = *for_this_cpu(mel_loops_avx512, mel_loops_avx2, mel_loops_baseline).front();
   return loops;
 }
 

@@ -47,9 +47,8 @@ void ResizeTable::make(int in, double start, double end, int out, int keep_from,
 }
 
 const ResizeLoops& resize_loops() {
-  static const ResizeLoops& best = has_avx512() ? resize_loops_avx512()
-                                   : has_avx2() ? resize_loops_avx2()
-                                                : resize_loops_baseline();
+  static const ResizeLoops& best =
+      *for_this_cpu(resize_loops_avx512, resize_loops_avx2, resize_loops_baseline).front();
   return best;
 }
 
