@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include <millrace/operator.h>
 #include <millrace/tensor.h>
@@ -230,10 +231,10 @@ class LoopKernel : public Kernel {
     for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
       const int64_t mine = std::min(rows, cut.rows - first);
       Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
-      parts_.push_back(std::make_unique<Part>(s, body, std::move(part), cut, first, target, device));
+      const Part& added = parts_.emplace_back(s, body, std::move(part), cut, first, target, device);
       offsets_.push_back(scratch_bytes_);
-      scratch_bytes_ += parts_.back()->scratch_bytes();
-      slots_bytes_ += parts_.back()->plan().arena_bytes - parts_.back()->plan().fixed_bytes;
+      scratch_bytes_ += added.scratch_bytes();
+      slots_bytes_ += added.plan().arena_bytes - added.plan().fixed_bytes;
     }
     description_ = !s.conditional              ? fmt::format("{} steps", s.length.size())
                    : s.length == Dim(no_limit) ? "steps while it goes on"
@@ -241,22 +242,15 @@ class LoopKernel : public Kernel {
     if (cut.rows > 0)
       description_ +=
           fmt::format(" × {} part{} of {} rows", parts_.size(), parts_.size() == 1 ? "" : "s", rows);
-    description_ += parts_[0]->description();
+    description_ += parts_[0].description();
   }
 
-  LoopKernel(const LoopKernel& other)
-      : offsets_(other.offsets_),
-        scratch_bytes_(other.scratch_bytes_),
-        slots_bytes_(other.slots_bytes_),
-        description_(other.description_) {
-    for (const auto& part : other.parts_) parts_.push_back(std::make_unique<Part>(*part));
-  }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<LoopKernel>(*this); }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
-    if (parts_.size() == 1) return parts_[0]->run(operands, results, scratch, device);
+    if (parts_.size() == 1) return parts_[0].run(operands, results, scratch, device);
     device.threads().parallel(static_cast<int64_t>(parts_.size()), [&](int64_t p) {
-      parts_[p]->run(operands, results, at(scratch, offsets_[p]), device);
+      parts_[p].run(operands, results, at(scratch, offsets_[p]), device);
     });
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -284,7 +278,7 @@ class LoopKernel : public Kernel {
     return {};
   }
 
-  std::vector<std::unique_ptr<Part>> parts_;
+  std::deque<Part> parts_;
   std::vector<int64_t> offsets_;
   int64_t scratch_bytes_ = 0, slots_bytes_ = 0;
   std::string description_;
@@ -301,31 +295,24 @@ class BranchKernel : public Kernel {
       once.outputs = static_cast<int>(branch.outputs().size());
       once.length = 1;
       const Graph whole = branch;
-      branches_.push_back(std::make_unique<Part>(once, whole, std::move(branch), Cut{}, 0, target, device));
-      scratch_bytes_ = std::max(scratch_bytes_, branches_.back()->scratch_bytes());
-      const Plan& plan = branches_.back()->plan();
-      slots_bytes_ = std::max(slots_bytes_, plan.arena_bytes - plan.fixed_bytes);
-      description_ += (first ? "then" : " | else") + branches_.back()->description();
+      const Part& added = branches_.emplace_back(once, whole, std::move(branch), Cut{}, 0, target, device);
+      scratch_bytes_ = std::max(scratch_bytes_, added.scratch_bytes());
+      slots_bytes_ = std::max(slots_bytes_, added.plan().arena_bytes - added.plan().fixed_bytes);
+      description_ += (first ? "then" : " | else") + added.description();
     }
-  }
-  BranchKernel(const BranchKernel& other)
-      : scratch_bytes_(other.scratch_bytes_),
-        slots_bytes_(other.slots_bytes_),
-        description_(other.description_) {
-    for (const auto& branch : other.branches_) branches_.push_back(std::make_unique<Part>(*branch));
   }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<BranchKernel>(*this); }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     const bool first = holds(operands[0]);
-    branches_[first ? 0 : 1]->run(operands + 1, results, scratch, device);
+    branches_[first ? 0 : 1].run(operands + 1, results, scratch, device);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   int64_t slots_bytes() const override { return slots_bytes_; }
   std::string description() const override { return description_; }
 
  private:
-  std::vector<std::unique_ptr<Part>> branches_;
+  std::deque<Part> branches_;
   int64_t scratch_bytes_ = 0, slots_bytes_ = 0;
   std::string description_;
 };
