@@ -86,7 +86,7 @@ class EpilogueFusion {
     const bool first = reader.operands[0] == e.end;
     const Value other = reader.operands[first ? 1 : 0];
     if (subtracts && !first) return false;
-    if (is_per_channel(other)) {
+    if (is_per_channel(graph_, other)) {
       e.terms.emplace_back(subtracts, other);
       return true;
     }
@@ -96,14 +96,6 @@ class EpilogueFusion {
   }
 
   static bool limits(const Epilogue& e) { return std::isfinite(e.low) || std::isfinite(e.high); }
-
-  bool is_per_channel(Value value) const {
-    const Node& node = graph_.node(value);
-    if (!node.op->broadcasts || !graph_.constant_value(node.operands[0])) return false;
-    const Shape &from = graph_.type(node.operands[0]).shape, &to = node.types[0].shape;
-    return from.elements() == 1 ||
-           (from.rank() >= 3 && from[from.rank() - 3] == to[1] && from.elements() == to[1]);
-  }
 
   /// The one node in place of all; false where no provider takes it.
   bool write(const Epilogue& e) {

@@ -6,18 +6,23 @@
 
 namespace millrace {
 
+bool is_per_channel(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  const Shape& to = node.types[0].shape;
+  if (!node.op->broadcasts || to.rank() != 4 || !graph.constant_value(node.operands[0])) return false;
+  const Shape& from = graph.type(node.operands[0]).shape;
+  return from.elements() == 1 ||
+         (from.rank() >= 3 && from[from.rank() - 3] == to[1] && from.elements() == to[1]);
+}
+
 std::optional<Value> per_channel(Graph& graph, Value value) {
-  if (!graph.node(value).op->broadcasts) return std::nullopt;
-  const Shape to = graph.type(value).shape;
+  if (!is_per_channel(graph, value)) return std::nullopt;
   const Value from = graph.node(value).operands[0];
-  if (!graph.constant_value(from) || to.rank() != 4) return std::nullopt;
-  const Shape shape = graph.type(from).shape;
-  const bool scalar = shape.elements() == 1;
-  const bool channel = shape.rank() >= 3 && shape[shape.rank() - 3] == to[1] && shape.elements() == to[1];
+  const Dim channels = graph.type(value).shape[1];
   ops::Build build(graph);
-  if (scalar) return build.broadcast(build.reshape(from, {}), Shape{to[1]});
-  if (channel) return build.reshape(from, Shape{to[1]});
-  return std::nullopt;
+  if (graph.type(from).shape.elements() == 1)
+    return build.broadcast(build.reshape(from, {}), Shape{channels});
+  return build.reshape(from, Shape{channels});
 }
 
 }  // namespace millrace

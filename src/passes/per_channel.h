@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-/// The constant per channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C]; also
-/// scalars. What it needs is added to `graph`.
+/// Whether `value` (of shape [N, C, H, W]) is the broadcast of a constant per channel or of a scalar one.
+bool is_per_channel(const Graph& graph, Value value);
+/// That constant as [C], if there is one. What it needs is added to `graph`.
 std::optional<Value> per_channel(Graph& graph, Value value);
 
 }  // namespace millrace
