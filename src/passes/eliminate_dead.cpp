@@ -1,18 +1,13 @@
+#include "ops/body.h"
 #include "passes/pass.h"
 
 namespace millrace {
 
 // Nodes that no output depends on go; graph inputs stay.
 Graph eliminate_dead(const Graph& graph, const PassContext&) {
-  std::vector<char> live(graph.size(), 0);
-  for (const Value& output : graph.outputs()) live[output.node] = 1;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (live[i])
-      for (const Value& operand : graph.node(i).operands) live[operand.node] = 1;
+  const std::vector<char> live = ops::needed_by(graph, graph.outputs());
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i)
-    if (live[i] && !rewrite.has({i, 0})) rewrite.copy(i);
+  rewrite.go_through([&](int i) { return !live[i]; });
   return rewrite.finish();
 }
 

@@ -59,9 +59,10 @@ class Narrower {
   }
 
   Graph run() {
-    rewrite_.copy_inputs();
-    for (int i = 0; i < graph_.size(); ++i)
-      if (!rewrite_.has({i, 0}) && !move_cast(i)) emit(i);
+    rewrite_.go_through([&](int i) {
+      if (!move_cast(i)) emit(i);
+      return true;
+    });
     return rewrite_.finish();
   }
 

@@ -127,24 +127,20 @@ static Graph reassociate(const Graph& given, const PassContext& context) {
   if (context.exact) return given;
   const Graph graph = eliminate_dead(given, context);
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   const Chains chains(graph, rewrite);
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
+    if (!chains.is_whole(i)) return false;
     const Node& node = graph.node(i);
-    if (chains.is_whole(i)) {
-      double written = 0;
-      const std::vector<Factor> factors = chains.factors(i, written);
-      const double elements = factors.front().rows * factors.back().columns;
-      const auto best = order(factors, static_cast<double>(node.types[0].shape.count()) / elements);
-      if (factors.size() > 2 && best[0].back().cost < kWorthwhile * written) {
-        rewrite.graph().set_location(node.location);
-        rewrite.set({i, 0}, multiply(rewrite.graph(), factors, best, 0, factors.size() - 1));
-        continue;
-      }
-    }
-    rewrite.copy(i);
-  }
+    double written = 0;
+    const std::vector<Factor> factors = chains.factors(i, written);
+    const double elements = factors.front().rows * factors.back().columns;
+    const auto best = order(factors, static_cast<double>(node.types[0].shape.count()) / elements);
+    const bool better = factors.size() > 2 && best[0].back().cost < kWorthwhile * written;
+    if (!better) return false;
+    rewrite.graph().set_location(node.location);
+    rewrite.set({i, 0}, multiply(rewrite.graph(), factors, best, 0, factors.size() - 1));
+    return true;
+  });
   return rewrite.finish();
 }
 

@@ -53,17 +53,13 @@ class Storer {
   }
 
   Graph run() {
-    rewrite_.copy_inputs();
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (rewrite_.has({i, 0})) continue;
+    rewrite_.go_through([&](int i) {
       const Node& node = graph_.node(i);
-      if (node.op->op_class == OpClass::group) {
-        store(i);
-        continue;
-      }
-      rewrite_.copy(i);
+      const bool group = node.op->op_class == OpClass::group;
+      if (group) store(i);
       if (node.op->op_class == OpClass::view && narrowed_.count(node.operands[0])) narrowed_.insert({i, 0});
-    }
+      return group;
+    });
     return rewrite_.finish();
   }
 
