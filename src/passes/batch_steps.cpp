@@ -8,19 +8,10 @@
 #include "ops/build.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
+#include "passes/rules/axes.h"
 
 namespace millrace {
 namespace {
-
-/// The axes of a reduction, not negative; all when none are given.
-std::vector<int64_t> axes_of(const Node& node, int rank) {
-  std::vector<int64_t> axes = node.attributes.ints("axes");
-  for (int64_t& axis : axes)
-    if (axis < 0) axis += rank;
-  if (axes.empty())
-    for (int d = 0; d < rank; ++d) axes.push_back(d);
-  return axes;
-}
 
 std::vector<Type> operand_types(const Graph& graph, const Node& node) {
   std::vector<Type> types;
