@@ -1,6 +1,8 @@
 // Values that are one number everywhere.
 #pragma once
 
+#include <optional>
+
 #include <millrace/graph.h>
 
 namespace millrace::ops {
@@ -8,5 +10,7 @@ namespace millrace::ops {
 /// The scalar that `value` is everywhere: a scalar constant, maybe broadcast; null when it is none.
 const Array* filled_with(const Graph& graph, Value value);
 bool is_filled_with(const Graph& graph, Value value, double number);
+/// The number that `value` is everywhere, where it may be reshaped, too.
+std::optional<double> number_of(const Graph& graph, Value value);
 
 }  // namespace millrace::ops

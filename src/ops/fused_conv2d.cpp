@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "ops/convolution.h"
-#include "ops/number.h"
+#include "ops/filled.h"
 #include "ops/registry.h"
 
 using namespace millrace;

@@ -2,8 +2,8 @@
 
 #include <millrace/operator.h>
 
+#include "ops/filled.h"
 #include "ops/is.h"
-#include "ops/number.h"
 
 namespace millrace::ops {
 namespace {

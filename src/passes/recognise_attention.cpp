@@ -5,9 +5,9 @@
 #include <millrace/operator.h>
 
 #include "ops/build.h"
+#include "ops/filled.h"
 #include "ops/is.h"
 #include "ops/matmul.h"
-#include "ops/number.h"
 #include "passes/pass.h"
 
 namespace millrace {
