@@ -30,6 +30,11 @@ std::span<const Operator* const> ops::library_operators() {
   return list;
 }
 
+void check_operators() {
+  static const std::vector<std::string> missing = missing_parts(ops::library_operators());
+  if (!missing.empty()) fail<InternalError>("operators are incomplete: {}", fmt::join(missing, "; "));
+}
+
 const Operator& register_operator(Operator op) {
   const Operator* list[] = {&op};
   const std::vector<std::string> missing = missing_parts(list, false);

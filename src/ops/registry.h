@@ -1,4 +1,4 @@
-// How an operator's file hands its operator to the list.
+// How an operator's file hands its operator to the list, which is complete or refused.
 #pragma once
 
 #include <span>
@@ -21,3 +21,10 @@ namespace millrace::ops {
 std::span<const Operator* const> library_operators();
 
 }  // namespace millrace::ops
+
+namespace millrace {
+
+/// Checks the library's operators on the first call; throws InternalError with everything that is missing.
+void check_operators();
+
+}  // namespace millrace

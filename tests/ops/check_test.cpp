@@ -1,5 +1,3 @@
-#include "ops/check.h"
-
 #include <algorithm>
 #include <doctest/doctest.h>
 

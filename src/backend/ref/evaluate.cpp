@@ -7,7 +7,7 @@
 #include "backend/ref/registry.h"
 #include "backend/ref/scalar.h"
 #include "base/format.h"
-#include "ops/check.h"
+#include "ops/registry.h"
 
 namespace millrace::ref {
 namespace {
