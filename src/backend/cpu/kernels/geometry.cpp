@@ -27,7 +27,7 @@ Slab slab_of(const Geometry& g, int64_t begin, int64_t end) {
 
 bool can_cut_rows(const Geometry& g) { return g.top < g.reach_h() && g.bottom < g.reach_h(); }
 
-LayoutWish product_layouts(const Node& node) {
+LayoutWish ProductProvider::layouts(const Graph& /*graph*/, const Node& node) const {
   const Layout row_major, channels_last{0, 2, 3, 1};
   const auto part = ops::convolution_part(node);
   if (!part) return {{row_major, row_major}, {row_major}};
@@ -37,6 +37,12 @@ LayoutWish product_layouts(const Node& node) {
   if (node.operands.size() == 4) wish.operands.emplace_back(channels_last);
   if (node.operands.size() > 2) wish.operands.emplace_back(row_major);
   return wish;
+}
+
+bool ProductProvider::is_empty(const Graph& graph, const Node& node) {
+  return node.types[0].shape.count() == 0 ||
+         std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](const Value& operand) { return graph.type(operand).shape.count() == 0; });
 }
 
 Geometry geometry_of(const Graph& graph, const Node& node) {

@@ -47,7 +47,16 @@ struct MatrixProduct {
 
 MatrixProduct matrix_product_of(const Graph& graph, const Node& node);
 
-/// Products read and write rows; convolutions have their maps channels-last.
-LayoutWish product_layouts(const Node& node);
+/// A provider of products and convolutions. Products read and write rows; convolutions have their maps
+/// channels-last.
+class ProductProvider : public OperatorProvider {
+ public:
+  using OperatorProvider::OperatorProvider;
+  LayoutWish layouts(const Graph& graph, const Node& node) const override;
+
+ protected:
+  /// Whether an operand or the result has no elements.
+  static bool is_empty(const Graph& graph, const Node& node);
+};
 
 }  // namespace millrace::cpu

@@ -1,7 +1,5 @@
 #include "target/provider.h"
 
-#include <algorithm>
-
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/geometry.h"
@@ -13,41 +11,33 @@
 namespace millrace {
 namespace {
 
-bool empty(const Type& type) { return type.shape.count() == 0; }
-
 /// Takes matmul, conv2d, conv2d_input_grad and conv2d_weight_grad in f32 and bf16. Convolutions want
 /// activations channels-last, weights stay row-major; constant weights are packed once, when the kernel is
 /// built. The work is split into chunks that depend on the problem only and that no sum crosses (or whose
 /// partial sums are added in a fixed order), so results are the same for any number of threads.
-class OneDnnProvider : public OperatorProvider {
+class OneDnnProvider : public cpu::ProductProvider {
  public:
   OneDnnProvider()
-      : OperatorProvider("only matmul and 2-D convolutions",
-                         {{"matmul", onednn::build_matmul},
-                          {"conv2d", onednn::build_convolution},
-                          {"fused_conv2d", onednn::build_convolution},
-                          {"conv2d_input_grad", onednn::build_convolution},
-                          {"conv2d_weight_grad", onednn::build_weight_gradient}}) {}
+      : ProductProvider("only matmul and 2-D convolutions",
+                        {{"matmul", onednn::build_matmul},
+                         {"conv2d", onednn::build_convolution},
+                         {"fused_conv2d", onednn::build_convolution},
+                         {"conv2d_input_grad", onednn::build_convolution},
+                         {"conv2d_weight_grad", onednn::build_weight_gradient}}) {}
   std::string name() const override { return "onednn"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     if (dtype == bf16 && !onednn::computes_bf16()) return "bf16 takes AVX-512";
-    if (empty(node.types[0]) || std::any_of(node.operands.begin(), node.operands.end(),
-                                            [&](Value v) { return empty(graph.type(v)); }))
-      return "an operand or the result is empty";
+    if (is_empty(graph, node)) return "an operand or the result is empty";
     return std::nullopt;
-  }
-
-  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    return cpu::product_layouts(node);
   }
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
     const onednn::OneThread one_thread;
     try {
-      return OperatorProvider::build(request);
+      return ProductProvider::build(request);
     } catch (const dnnl::error& e) {
       fail<InternalError>("{} at {}: oneDNN cannot build it: {}", request.node.op->name,
                           request.node.location.str(), e.what());

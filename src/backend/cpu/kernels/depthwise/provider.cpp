@@ -1,7 +1,5 @@
 #include "target/provider.h"
 
-#include <algorithm>
-
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/depthwise/kernels.h"
@@ -19,21 +17,19 @@ std::unique_ptr<Kernel> weight_gradient(const KernelRequest& request) {
 
 /// Takes conv2d and both its gradients where groups, channels and results are equally many, in f32 and bf16,
 /// with kernels of up to 128 elements and any stride, dilation and padding. Sums are in f32.
-class DepthwiseProvider : public OperatorProvider {
+class DepthwiseProvider : public ProductProvider {
  public:
   DepthwiseProvider()
-      : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
-                                                   {"fused_conv2d", convolution},
-                                                   {"conv2d_input_grad", convolution},
-                                                   {"conv2d_weight_grad", weight_gradient}}) {}
+      : ProductProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                  {"fused_conv2d", convolution},
+                                                  {"conv2d_input_grad", convolution},
+                                                  {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "depthwise"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    const auto empty = [&](Value v) { return graph.type(v).shape.count() == 0; };
-    if (node.types[0].shape.count() == 0 || std::any_of(node.operands.begin(), node.operands.end(), empty))
-      return "an operand or the result is empty";
+    if (is_empty(graph, node)) return "an operand or the result is empty";
     const Geometry g = geometry_of(graph, node);
     if (g.in_channels != g.groups || g.out_channels != g.groups)
       return "only as many groups as channels and results";
@@ -43,10 +39,6 @@ class DepthwiseProvider : public OperatorProvider {
       return "only constant weights and bias";
     if (g.kernel_height * g.kernel_width > depthwise::max_taps) return "only kernels of up to 128 elements";
     return std::nullopt;
-  }
-
-  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    return product_layouts(node);
   }
 
   bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }

@@ -150,11 +150,11 @@ std::unique_ptr<Kernel> build_few_channels(const KernelRequest& request) {
 }
 
 /// Takes conv2d and fused_conv2d of pictures of up to 4 channels, as they come from outside: plane by plane.
-class FewChannelsProvider : public OperatorProvider {
+class FewChannelsProvider : public ProductProvider {
  public:
   FewChannelsProvider()
-      : OperatorProvider("only 2-D convolutions",
-                         {{"conv2d", build_few_channels}, {"fused_conv2d", build_few_channels}}) {}
+      : ProductProvider("only 2-D convolutions",
+                        {{"conv2d", build_few_channels}, {"fused_conv2d", build_few_channels}}) {}
   std::string name() const override { return "few-channels"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
@@ -165,8 +165,7 @@ class FewChannelsProvider : public OperatorProvider {
         (node.operands.size() == 3 && !graph.constant_value(node.operands[2])))
       return "only constant weights and bias";
     const Geometry g = geometry_of(graph, node);
-    if (node.types[0].shape.count() == 0 || graph.type(node.operands[0]).shape.count() == 0)
-      return "an operand or the result is empty";
+    if (is_empty(graph, node)) return "an operand or the result is empty";
     if (g.groups != 1 || g.dilation_h != 1 || g.dilation_w != 1) return "only one group and dilation 1";
     if (g.in_channels > kMostChannels) return "more than 4 channels";
     if (g.out_channels < block_columns / 2 || g.out_width < block_rows)
@@ -186,8 +185,8 @@ class FewChannelsProvider : public OperatorProvider {
     return node.types[0].dtype == f32 && !has_avx512();
   }
 
-  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    LayoutWish wish = product_layouts(node);
+  LayoutWish layouts(const Graph& graph, const Node& node) const override {
+    LayoutWish wish = ProductProvider::layouts(graph, node);
     wish.operands[0] = Layout();
     return wish;
   }

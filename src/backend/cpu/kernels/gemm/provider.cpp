@@ -1,7 +1,5 @@
 #include "target/provider.h"
 
-#include <algorithm>
-
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
@@ -12,31 +10,25 @@
 namespace millrace::cpu {
 namespace {
 
-class GemmProvider : public OperatorProvider {
+class GemmProvider : public ProductProvider {
  public:
   GemmProvider()
-      : OperatorProvider("only matmul and 2-D convolutions",
-                         {{"matmul", gemm::build_matmul},
-                          {"conv2d", gemm::build_convolution},
-                          {"fused_conv2d", gemm::build_convolution},
-                          {"conv2d_input_grad", gemm::build_convolution},
-                          {"conv2d_weight_grad", gemm::build_weight_gradient}}) {}
+      : ProductProvider("only matmul and 2-D convolutions",
+                        {{"matmul", gemm::build_matmul},
+                         {"conv2d", gemm::build_convolution},
+                         {"fused_conv2d", gemm::build_convolution},
+                         {"conv2d_input_grad", gemm::build_convolution},
+                         {"conv2d_weight_grad", gemm::build_weight_gradient}}) {}
   std::string name() const override { return "gemm"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     const auto part = ops::convolution_part(node);
     if (auto reason = why_no_products(dtype)) return reason;
-    const auto empty = [&](Value v) { return graph.type(v).shape.count() == 0; };
-    if (node.types[0].shape.count() == 0 || std::any_of(node.operands.begin(), node.operands.end(), empty))
-      return "an operand or the result is empty";
+    if (is_empty(graph, node)) return "an operand or the result is empty";
     if (!part) return gemm::why_no_matmul(graph, node);
     return part == ops::ConvolutionPart::weight_gradient ? gemm::why_no_weight_gradient(graph, node)
                                                          : gemm::why_no_convolution(graph, node);
-  }
-
-  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    return product_layouts(node);
   }
 
   /// oneDNN's kernels know the CPU better, but pack again and again.

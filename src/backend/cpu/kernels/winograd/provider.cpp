@@ -24,13 +24,13 @@ constexpr auto weight_gradient =
 /// group, on CPUs with AVX2 or AVX-512, and in bf16 with its BF16 instructions; and the first two with 5×5
 /// windows, in f32. Results differ from exact ones by at most about 1e-5 of the largest (2e-7 the direct
 /// way): the tests hold every kernel to 5e-5.
-class WinogradProvider : public OperatorProvider {
+class WinogradProvider : public ProductProvider {
  public:
   WinogradProvider()
-      : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
-                                                   {"fused_conv2d", convolution},
-                                                   {"conv2d_input_grad", convolution},
-                                                   {"conv2d_weight_grad", weight_gradient}}) {}
+      : ProductProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                  {"fused_conv2d", convolution},
+                                                  {"conv2d_input_grad", convolution},
+                                                  {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "winograd"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
@@ -55,10 +55,6 @@ class WinogradProvider : public OperatorProvider {
     if (g.work() < (window == 5 && graph.constant_value(node.operands[1]) ? 1e6 : 3e7))
       return "too little work to make a difference";
     return std::nullopt;
-  }
-
-  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    return product_layouts(node);
   }
 
   /// On few channels and small maps the transforms may cost more than the products save.
