@@ -4,6 +4,7 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/decode/decode_math.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "base/format.h"
 #include "target/provider.h"
 
@@ -17,21 +18,11 @@ constexpr int64_t kAtOnce = 8;     // rows for which the matrix is read once
 constexpr int64_t kLeastBytes = 1 << 20;
 constexpr int64_t kChunkBytes = 96 << 10;
 
-/// y[m, n] = x[m, k] · w[n, k]ᵀ.
-struct ThinSizes {
-  int64_t m, k, n;
-};
-
-ThinSizes sizes_of(const Graph& graph, const Node& node) {
-  const Shape &x = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
-  return {y[y.rank() - 2].size(), x.back().size(), y.back().size()};
-}
-
 /// A chunk has some rows of the matrix, and computes them for all rows of the left side.
 class ThinProduct : public ChunkedKernel {
  public:
-  ThinProduct(const ThinSizes& sizes, DType dtype) : s_(sizes), dtype_(dtype) {
-    const int64_t row = s_.k * dtype.bytes();
+  explicit ThinProduct(const MatrixProduct& sizes) : s_(sizes) {
+    const int64_t row = s_.k * s_.dtype.bytes();
     per_chunk_ = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(row, 1) / 8 * 8, 8, 4096);
   }
 
@@ -39,12 +30,12 @@ class ThinProduct : public ChunkedKernel {
   int64_t chunks(int) const override { return (s_.n + per_chunk_ - 1) / per_chunk_; }
   double nanoseconds() const override {
     const auto elements = static_cast<double>(s_.n * s_.k);
-    return std::max(elements * static_cast<double>(dtype_.bytes()) / 12,
+    return std::max(elements * static_cast<double>(s_.dtype.bytes()) / 12,
                     elements * static_cast<double>(s_.m) / 50);
   }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const int64_t first = chunk * per_chunk_, last = std::min(s_.n, first + per_chunk_);
-    if (dtype_ == bf16)
+    if (s_.dtype == bf16)
       run(decode_bf16_product(), static_cast<const uint16_t*>(operands[0]),
           static_cast<const uint16_t*>(operands[1]), static_cast<uint16_t*>(results[0]), first, last);
     else
@@ -53,7 +44,7 @@ class ThinProduct : public ChunkedKernel {
   }
   std::string description() const override {
     return fmt::format("{} rows, the matrix read once, {}, {} chunks", s_.m,
-                       dtype_ == bf16 ? "AVX-512 BF16" : decode_maths().front()->name, chunks(0));
+                       s_.dtype == bf16 ? "AVX-512 BF16" : decode_maths().front()->name, chunks(0));
   }
 
  private:
@@ -63,13 +54,12 @@ class ThinProduct : public ChunkedKernel {
       product(x + row * s_.k, w, y + row * s_.n, std::min(kAtOnce, s_.m - row), s_.k, s_.n, first, last);
   }
 
-  ThinSizes s_;
-  DType dtype_;
+  MatrixProduct s_;  // y[m, n] = x[m, k] · w[n, k]ᵀ
   int64_t per_chunk_;
 };
 
 std::unique_ptr<Kernel> build_thin(const KernelRequest& request) {
-  return std::make_unique<ThinProduct>(sizes_of(request.graph, request.node), request.node.types[0].dtype);
+  return std::make_unique<ThinProduct>(matrix_product_of(request.graph, request.node));
 }
 
 /// Takes products of up to 16 rows with a matrix that lies transposed, as weights do, and is no constant:
@@ -84,7 +74,7 @@ class ThinProductProvider : public OperatorProvider {
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     if (dtype == bf16 && !decode_bf16_product()) return "this CPU has no AVX-512 BF16";
     const Type& right = graph.type(node.operands[1]);
-    const ThinSizes s = sizes_of(graph, node);
+    const MatrixProduct s = matrix_product_of(graph, node);
     if (s.m < 1 || s.m > kMostRows) return fmt::format("more than {} rows", kMostRows);
     if (node.types[0].shape.count() != s.m * s.n) return "several matrices";
     if (node.attributes.flag("transpose_a") || !node.attributes.flag("transpose_b"))
@@ -95,7 +85,7 @@ class ThinProductProvider : public OperatorProvider {
   }
 
   bool contested(const Graph& graph, const Node& node) const override {
-    return sizes_of(graph, node).m > kAtOnce || graph.constant_value(node.operands[1]);
+    return matrix_product_of(graph, node).m > kAtOnce || graph.constant_value(node.operands[1]);
   }
 };
 
