@@ -8,10 +8,8 @@ MILLRACE_OPERATOR(abs) {
   Operator op =
       ops::elementwise_unary("abs", "|x|; the gradient at 0 is 0", {f32, f64, bf16, f16, i8, i16, i32, i64});
   set_scalar(op, ScalarOp::abs);
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    return std::vector<Value>{b.mul(c.result_gradients[0], b.unary("sign", c.operands[0]))};
-  };
+  op.gradient = ops::unary_gradient(
+      [](ops::Build& b, Value g, Value x, Value) { return b.mul(g, b.unary("sign", x)); });
   op.arithmetic = Arithmetic::follows;
   op.keeps_zero = [](const Node&) { return true; };
   op.lowest = 0;

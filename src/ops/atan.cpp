@@ -55,10 +55,8 @@ MILLRACE_OPERATOR(atan) {
     const Scalar angle = arc_tangent(b, b.unary(ScalarOp::abs, x[0]), dtype == f64);
     return b.select(b.less(x[0], zero), b.neg(angle), b.select(b.equal(x[0], zero), x[0], angle));
   };
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    return std::vector<Value>{b.div(c.result_gradients[0], b.add(b.unary("square", c.operands[0]), 1))};
-  };
+  op.gradient = ops::unary_gradient(
+      [](ops::Build& b, Value g, Value x, Value) { return b.div(g, b.add(b.unary("square", x), 1)); });
   op.arithmetic = Arithmetic::follows;
   op.repeat = Repeat::costly;
   op.onnx = {"Atan"};

@@ -123,6 +123,13 @@ std::vector<DType> computed_dtypes() {
   return list;
 }
 
+std::function<std::vector<Value>(const GradientContext&)> unary_gradient(UnaryGradient gradient) {
+  return [gradient](const GradientContext& c) {
+    Build b(c.graph);
+    return std::vector<Value>{gradient(b, c.result_gradients[0], c.operands[0], c.results[0])};
+  };
+}
+
 void set_range(Operator& op, double low, double high) {
   for (Sample& sample : op.samples) {
     sample.low = low;

@@ -6,6 +6,8 @@
 
 namespace millrace::ops {
 
+class Build;
+
 /// An element-wise operator of one operand whose result has the operand's type. Samples over all its dtypes
 /// included.
 Operator elementwise_unary(std::string_view name, std::string_view doc,
@@ -33,6 +35,10 @@ Operator predicate(std::string_view name, std::string_view doc);
 /// all_dtypes() but for those that are only stored and converted: floats of 8 bits and less, integers of
 /// less.
 std::vector<DType> computed_dtypes();
+
+/// The gradient of an operator of one operand x, from that (g) of its result y.
+using UnaryGradient = Value (*)(Build& b, Value g, Value x, Value y);
+std::function<std::vector<Value>(const GradientContext&)> unary_gradient(UnaryGradient gradient);
 
 /// Sets the range that all samples of `op` draw their floats from, for operators that are not defined
 /// everywhere.

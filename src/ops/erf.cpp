@@ -10,12 +10,10 @@ using namespace millrace;
 MILLRACE_OPERATOR(erf) {
   Operator op = ops::elementwise_unary("erf", "The error function");
   set_scalar(op, ScalarOp::erf);
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    const Value g = c.result_gradients[0];
-    const Value bell = b.unary("exp", b.neg(b.unary("square", c.operands[0])));
-    return std::vector<Value>{b.mul(b.mul(g, 2 / std::sqrt(std::numbers::pi)), bell)};
-  };
+  op.gradient = ops::unary_gradient([](ops::Build& b, Value g, Value x, Value) {
+    const Value bell = b.unary("exp", b.neg(b.unary("square", x)));
+    return b.mul(b.mul(g, 2 / std::sqrt(std::numbers::pi)), bell);
+  });
   ops::set_range(op, -3, 3);
   op.arithmetic = Arithmetic::follows;
   op.repeat = Repeat::costly;

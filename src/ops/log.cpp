@@ -7,10 +7,7 @@ using namespace millrace;
 MILLRACE_OPERATOR(log) {
   Operator op = ops::elementwise_unary("log", "The natural logarithm");
   set_scalar(op, ScalarOp::log);
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    return std::vector<Value>{b.div(c.result_gradients[0], c.operands[0])};
-  };
+  op.gradient = ops::unary_gradient([](ops::Build& b, Value g, Value x, Value) { return b.div(g, x); });
   ops::set_range(op, 0.1, 4);
   op.errors = ErrorGrowth::large;
   op.repeat = Repeat::costly;

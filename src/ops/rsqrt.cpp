@@ -11,11 +11,9 @@ MILLRACE_OPERATOR(rsqrt) {
   op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
     return b.div(b.constant(b.dtype(x[0]), 1), b.unary(ScalarOp::sqrt, x[0]));
   };
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    const Value y = c.results[0];
-    return std::vector<Value>{b.mul(b.mul(c.result_gradients[0], -0.5), b.mul(y, b.unary("square", y)))};
-  };
+  op.gradient = ops::unary_gradient([](ops::Build& b, Value g, Value, Value y) {
+    return b.mul(b.mul(g, -0.5), b.mul(y, b.unary("square", y)));
+  });
   ops::set_range(op, 0.1, 4);
   op.errors = ErrorGrowth::large;
   op.repeat = Repeat::costly;

@@ -7,12 +7,8 @@ using namespace millrace;
 MILLRACE_OPERATOR(sigmoid) {
   Operator op = ops::elementwise_unary("sigmoid", "1 / (1 + exp(−x))");
   set_scalar(op, ScalarOp::sigmoid);
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    const Value g = c.result_gradients[0];
-    const Value y = c.results[0];
-    return std::vector<Value>{b.mul(g, b.mul(y, b.sub(b.fill(y, 1), y)))};
-  };
+  op.gradient = ops::unary_gradient(
+      [](ops::Build& b, Value g, Value, Value y) { return b.mul(g, b.mul(y, b.sub(b.fill(y, 1), y))); });
   ops::set_range(op, -6, 6);
   op.arithmetic = Arithmetic::follows;
   op.repeat = Repeat::costly;

@@ -9,11 +9,10 @@ MILLRACE_OPERATOR(softsign) {
   op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
     return b.div(x[0], b.add(b.unary(ScalarOp::abs, x[0]), 1));
   };
-  op.gradient = [](const GradientContext& c) {
-    ops::Build b(c.graph);
-    const Value size = b.add(b.unary("abs", c.operands[0]), 1);
-    return std::vector<Value>{b.div(c.result_gradients[0], b.unary("square", size))};
-  };
+  op.gradient = ops::unary_gradient([](ops::Build& b, Value g, Value x, Value) {
+    const Value size = b.add(b.unary("abs", x), 1);
+    return b.div(g, b.unary("square", size));
+  });
   op.onnx = {"Softsign"};
   return op;
 }
