@@ -20,6 +20,14 @@ inline constexpr DType i16{Kind::signed_int, 16}, u16{Kind::unsigned_int, 16}, i
 inline bool is_narrow_float(DType dtype) { return dtype.kind > Kind::brain_floating; }
 /// A number that may have a fraction, whatever its width.
 inline bool is_real(DType dtype) { return dtype.is_float() || is_narrow_float(dtype); }
+/// Stored, moved and converted, but not computed with.
+inline bool is_only_stored(DType dtype) {
+  return is_narrow_float(dtype) || (dtype.is_int() && dtype.bits < 8);
+}
+/// A type that few operators take.
+inline bool is_rare(DType dtype) {
+  return is_only_stored(dtype) || dtype == i16 || (dtype.kind == Kind::unsigned_int && dtype.bits > 8);
+}
 
 /// Bit conversions, round to nearest even. Numbers saturate (e8m0 rounds up and knows no sign).
 float narrow_to_float(DType dtype, uint8_t bits);

@@ -105,12 +105,6 @@ Value Graph::constant(Array value) {
 
 namespace {
 
-/// Types that few operators take.
-bool is_rare(DType dtype) {
-  return is_narrow_float(dtype) || (dtype.is_int() && (dtype.bits < 8 || dtype.bits == 16)) || dtype == u32 ||
-         dtype == u64;
-}
-
 /// Type rules that take any float, or any integer, mean common ones: of rare ones those that a sample has.
 bool has_sample(const Operator& op, DType dtype) {
   return std::any_of(op.samples.begin(), op.samples.end(), [&](const Sample& sample) {

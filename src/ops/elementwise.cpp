@@ -18,9 +18,7 @@ std::vector<Sample> samples_for(int operands, const std::vector<DType>& dtypes) 
   for (const DType dtype : dtypes) {
     for (const Shape& shape : shapes) {
       if (dtype != f32 && dtype != f64 && shape.rank() == 3) continue;
-      const bool unusual = dtype == i16 || dtype == u16 || dtype == u32 || dtype == u64 ||
-                           is_narrow_float(dtype) || dtype.bits == 2 || dtype.bits == 4;
-      if (unusual && shape != Shape{17}) continue;
+      if (is_rare(dtype) && shape != Shape{17}) continue;
       Sample sample;
       sample.operands.assign(operands, Type{dtype, shape});
       if (dtype == i8) sample.int_low = -5;
@@ -118,8 +116,7 @@ Operator predicate(std::string_view name, std::string_view doc) {
 
 std::vector<DType> computed_dtypes() {
   std::vector<DType> list = all_dtypes();
-  std::erase_if(list,
-                [](DType dtype) { return is_narrow_float(dtype) || (dtype.is_int() && dtype.bits < 8); });
+  std::erase_if(list, is_only_stored);
   return list;
 }
 

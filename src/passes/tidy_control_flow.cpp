@@ -170,9 +170,8 @@ bool is_little(const Graph& body) {
 /// computed. False when it stays.
 bool inline_cond(Rewriter& rewrite, int index, const Node& node) {
   const Array* known = rewrite.graph().constant_value(rewrite[node.operands[0]]);
-  const bool selectable = std::none_of(node.types.begin(), node.types.end(), [](const Type& type) {
-    return is_narrow_float(type.dtype) || (type.dtype.is_int() && type.dtype.bits < 8);
-  });
+  const bool selectable = std::none_of(node.types.begin(), node.types.end(),
+                                       [](const Type& type) { return is_only_stored(type.dtype); });
   if (!known && (!selectable || !is_little(*node.body))) return false;
   const std::vector<Value> all = rewrite.mapped(node.operands);
   rewrite.graph().set_location(node.location);
