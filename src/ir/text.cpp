@@ -433,19 +433,11 @@ class Parser {
       expect("}");
     }
     expect_end();
-    append(graph, name, std::move(arguments), std::move(given), std::move(body), types, line);
-  }
-
-  void append(Graph& graph, const std::string& name, std::vector<Value> arguments, Attributes given,
-              std::shared_ptr<const Graph> body, const std::vector<Type>& types, int line) {
     at_line(line, [&] {
       const Operator& op = get_operator(name);
-      Value added;
-      if (body) {
-        added = graph.add_with_body(op, std::move(arguments), std::move(given), std::move(body));
-      } else {
-        added = graph.add(op, std::move(arguments), std::move(given));
-      }
+      const Value added =
+          body ? graph.add_with_body(op, std::move(arguments), std::move(given), std::move(body))
+               : graph.add(op, std::move(arguments), std::move(given));
       if (graph.node(added).types != types) fail<InputError>("the types of {} are not those written", name);
     });
   }
