@@ -1,7 +1,7 @@
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <sys/mman.h>
 
 #include <millrace/array.h>
@@ -35,15 +35,18 @@ Type storable(Type type) {
   return type;
 }
 
-template <typename T>
-T saturate(double value, int spare_bits = 0) {
+/// What an integer dtype can hold of a value, in its lower bits.
+int64_t saturated(DType dtype, double value) {
   if (std::isnan(value)) return 0;
-  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-  const T lowest = static_cast<T>(least >> spare_bits), highest = static_cast<T>(most >> spare_bits);
-  const auto low = static_cast<double>(lowest), high = static_cast<double>(highest);
-  if (value <= low) return lowest;
-  if (value >= high) return highest;
-  return static_cast<T>(value);
+  const int spare = 64 - dtype.bits;
+  if (dtype.kind == Kind::unsigned_int) {
+    const uint64_t most = UINT64_MAX >> spare;
+    if (value <= 0) return 0;
+    return static_cast<int64_t>(value >= static_cast<double>(most) ? most : static_cast<uint64_t>(value));
+  }
+  const int64_t least = INT64_MIN >> spare, most = INT64_MAX >> spare;
+  if (value <= static_cast<double>(least)) return least;
+  return value >= static_cast<double>(most) ? most : static_cast<int64_t>(value);
 }
 
 /// The integer in T's lower bits, those above as its sign says.
@@ -161,24 +164,8 @@ void Array::set(int64_t i, double value) {
         elements<float>()[i] = static_cast<float>(value);
       return;
     case Kind::unsigned_int:
-      if (dtype.bits == 64)
-        elements<uint64_t>()[i] = saturate<uint64_t>(value);
-      else if (dtype.bits == 32)
-        elements<uint32_t>()[i] = saturate<uint32_t>(value);
-      else if (dtype.bits == 16)
-        elements<uint16_t>()[i] = saturate<uint16_t>(value);
-      else
-        elements<uint8_t>()[i] = saturate<uint8_t>(value, 8 - dtype.bits);
-      return;
     case Kind::signed_int:
-      if (dtype.bits == 64)
-        elements<int64_t>()[i] = saturate<int64_t>(value);
-      else if (dtype.bits == 32)
-        elements<int32_t>()[i] = saturate<int32_t>(value);
-      else if (dtype.bits == 16)
-        elements<int16_t>()[i] = saturate<int16_t>(value);
-      else
-        elements<int8_t>()[i] = saturate<int8_t>(value, 8 - dtype.bits);
+      set_int(i, saturated(dtype, value));
       return;
     default:
       elements<uint8_t>()[i] = float_to_narrow(dtype, static_cast<float>(value));
