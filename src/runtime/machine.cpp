@@ -215,6 +215,11 @@ std::string today() {
 }
 
 /// As they are called in the file.
+constexpr std::pair<const char*, double Machine::*> kRates[] = {
+    {"fp32_gflops", &Machine::fp32_gflops},
+    {"bf16_gflops", &Machine::bf16_gflops},
+    {"matmul_fp32_gflops", &Machine::matmul_fp32_gflops},
+    {"matmul_bf16_gflops", &Machine::matmul_bf16_gflops}};
 constexpr std::pair<const char*, TileRates Machine::*> kTileRates[] = {{"bf16_tiles", &Machine::bf16_tiles},
                                                                        {"int8_tiles", &Machine::int8_tiles}};
 
@@ -265,10 +270,7 @@ std::optional<Machine> kept_machine() {
     m.cpu = json.at("cpu");
     m.threads = json.at("threads");
     m.instructions = instructions();
-    m.fp32_gflops = json.at("fp32_gflops");
-    m.bf16_gflops = json.at("bf16_gflops");
-    m.matmul_fp32_gflops = json.at("matmul_fp32_gflops");
-    m.matmul_bf16_gflops = json.at("matmul_bf16_gflops");
+    for (const auto& [name, rate] : kRates) m.*rate = json.at(name);
     for (const auto& [name, rates] : kTileRates) {
       const nlohmann::json& kept = json.at(name);
       m.*rates = {kept.at("registers"), kept.at("L1"), kept.at("L2")};
@@ -293,14 +295,11 @@ void keep_machine(const Machine& m) {
   nlohmann::json json = {{"version", kVersion},
                          {"cpu", m.cpu},
                          {"threads", m.threads},
-                         {"fp32_gflops", m.fp32_gflops},
-                         {"bf16_gflops", m.bf16_gflops},
-                         {"matmul_fp32_gflops", m.matmul_fp32_gflops},
-                         {"matmul_bf16_gflops", m.matmul_bf16_gflops},
                          {"launch_seconds", m.launch_seconds},
                          {"measured", m.measured},
                          {"disturbed", m.disturbed},
                          {"levels", nlohmann::json::array()}};
+  for (const auto& [name, rate] : kRates) json[name] = m.*rate;
   for (const auto& [name, rates] : kTileRates)
     json[name] = {{"registers", (m.*rates).registers}, {"L1", (m.*rates).l1}, {"L2", (m.*rates).l2}};
   for (const MemoryLevel& level : m.levels)
@@ -313,10 +312,7 @@ void keep_machine(const Machine& m) {
 
 Machine better_of(const Machine& one, const Machine& other) {
   Machine best = one;
-  best.fp32_gflops = std::max(one.fp32_gflops, other.fp32_gflops);
-  best.bf16_gflops = std::max(one.bf16_gflops, other.bf16_gflops);
-  best.matmul_fp32_gflops = std::max(one.matmul_fp32_gflops, other.matmul_fp32_gflops);
-  best.matmul_bf16_gflops = std::max(one.matmul_bf16_gflops, other.matmul_bf16_gflops);
+  for (const auto& [name, rate] : kRates) best.*rate = std::max(one.*rate, other.*rate);
   for (const auto& [name, rates] : kTileRates)
     for (const auto rate : {&TileRates::registers, &TileRates::l1, &TileRates::l2})
       (best.*rates).*rate = std::max((one.*rates).*rate, (other.*rates).*rate);
