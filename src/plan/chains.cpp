@@ -59,10 +59,9 @@ class ChainFinder {
   }
 
   /// Whether all that `reader` reads of a storage are rows.
-  bool takes_rows(const PlannedLaunch& reader, int storage, int64_t rows) const {
+  bool takes_rows(const PlannedLaunch& reader, int storage) const {
     for (size_t k = 0; k < reader.operands.size(); ++k)
-      if (same_memory(reader.operands[k], storage) &&
-          !row_kernel(reader)->takes_row(static_cast<int>(k), rows))
+      if (same_memory(reader.operands[k], storage) && !row_kernel(reader)->takes_row(static_cast<int>(k)))
         return false;
     return true;
   }
@@ -85,10 +84,10 @@ class ChainFinder {
       if (row_kernel(member)->row_grain(rows) == 0) return;
       if (kernel->rereads_weights() && row_kernel(member)->rereads_weights()) return;
       for (const int s : member.results)
-        if (!takes_rows(launch, s, rows)) return;
+        if (!takes_rows(launch, s)) return;
       // What it overwrites has been read as far as its rows go.
       for (const int s : launch.results)
-        if (!takes_rows(member, s, rows)) return;
+        if (!takes_rows(member, s)) return;
     }
     members_.push_back(l);
     rows_ = rows;
@@ -108,7 +107,7 @@ class ChainFinder {
         time += chunked->nanoseconds();
       std::set<int> cut(launch.results.begin(), launch.results.end());
       for (size_t k = 0; k < launch.operands.size(); ++k)
-        if (kernel->takes_row(static_cast<int>(k), rows_)) cut.insert(launch.operands[k]);
+        if (kernel->takes_row(static_cast<int>(k))) cut.insert(launch.operands[k]);
       for (const int s : cut)
         if (counted.insert(s).second) row_bytes += storages_[s].bytes / rows_;
     }
@@ -156,7 +155,7 @@ RowUse use_of(const Plan& plan, size_t l, int threads) {
     const Storage& storage = plan.storages[s];
     const bool far = storage.row_bytes == 0 && storage.bytes >= kFarBytes && chain.chunks() > threads;
     const bool fetches =
-        far && row_kernel(launch)->takes_row(static_cast<int>(k), chain.rows) && reads_second(plan, l, s);
+        far && row_kernel(launch)->takes_row(static_cast<int>(k)) && reads_second(plan, l, s);
     use.ahead.push_back(fetches ? storage.bytes / chain.rows * chain.chunk * threads : 0);
   }
   return use;

@@ -314,8 +314,7 @@ class Planner {
   bool reads_whole(const PlannedLaunch& launch, int storage_index) const {
     for (size_t k = 0; k < launch.operands.size(); ++k)
       if (launch.operands[k] == storage_index &&
-          (launch.chain < 0 ||
-           !row_kernel(launch).takes_row(static_cast<int>(k), plan_.chains[launch.chain].rows)))
+          (launch.chain < 0 || !row_kernel(launch).takes_row(static_cast<int>(k))))
         return true;
     return false;
   }

@@ -39,7 +39,7 @@ class RowKernel {
   virtual int64_t row_grain(int64_t rows) const = 0;
   /// Whether a row of the results takes of this operand no more than the same row; else it may take all of
   /// it.
-  virtual bool takes_row(int operand, int64_t rows) const = 0;
+  virtual bool takes_row(int /*operand*/) const { return false; }
   /// Whether each piece reads all weights of a product again: of these a chain has one at most, as its pieces
   /// are small.
   virtual bool rereads_weights() const { return false; }

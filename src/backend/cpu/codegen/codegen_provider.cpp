@@ -56,7 +56,7 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
 
   int64_t most_rows() const override { return rows_.most; }
   int64_t row_grain(int64_t rows) const override { return rows_.grain(rows); }
-  bool takes_row(int operand, int64_t /*rows*/) const override { return rows_.operands[operand]; }
+  bool takes_row(int operand) const override { return rows_.operands[operand]; }
   void prepare_rows(const RowUse& use) override;
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* /*scratch*/) override {

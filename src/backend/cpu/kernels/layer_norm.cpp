@@ -65,7 +65,7 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
 
   int64_t most_rows() const override { return rows_.count; }
   int64_t row_grain(int64_t rows) const override { return rows_.count % rows == 0 ? 1 : 0; }
-  bool takes_row(int operand, int64_t) const override { return operand == 0; }
+  bool takes_row(int operand) const override { return operand == 0; }
   void prepare_rows(const RowUse& use) override { read_soon_ = use.read_soon; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* /*scratch*/) override {

@@ -163,7 +163,6 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
     if (pieces_ == 0 || rows <= 0) return 0;
     return pieces_ % rows == 0 ? 1 : rows % pieces_ == 0 ? rows / pieces_ : 0;
   }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
   bool rereads_weights() const override { return true; }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,

@@ -63,7 +63,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
 
   int64_t most_rows() const override { return g_.images * height_; }
   int64_t row_grain(int64_t rows) const override { return rows > 0 && most_rows() % rows == 0 ? 1 : 0; }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {

@@ -101,7 +101,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
     const int64_t each = window_.positions() / rows, wanted = std::min(4 * block_rows, rows_);
     return (wanted + each - 1) / each;
   }
-  bool takes_row(int operand, int64_t /*rows*/) const override {
+  bool takes_row(int operand) const override {
     return (operand == 0 && rows_are_pixels_) || (operand == 2 && epilogue_.residual);
   }
   bool rereads_weights() const override { return true; }

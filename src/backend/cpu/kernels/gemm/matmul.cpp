@@ -63,7 +63,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
     const int64_t wanted = std::min(4 * block_rows, rows_);
     return most_rows() == 0 || p_.m % rows != 0 ? 0 : (wanted + p_.m / rows - 1) / (p_.m / rows);
   }
-  bool takes_row(int operand, int64_t /*rows*/) const override { return operand == 0; }
+  bool takes_row(int operand) const override { return operand == 0; }
   int first_stages() const override { return packs_first() ? 1 : 0; }
   /// Rows of the left side are not all there then.
   void prepare_rows(const RowUse& /*use*/) override { shares_left_ = false; }

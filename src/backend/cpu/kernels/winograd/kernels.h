@@ -83,7 +83,6 @@ class TiledConvolution : public ChunkedKernel, public RowKernel {
 
   int64_t most_rows() const override { return rows_.most(); }
   int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
   bool rereads_weights() const override { return true; }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
