@@ -64,7 +64,7 @@ class Kernel {
 /// the union of their chunks.
 class ChunkedKernel : public Kernel {
  public:
-  virtual int stages() const = 0;
+  virtual int stages() const { return 1; }
   virtual int64_t chunks(int stage) const = 0;
   virtual void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                          void* scratch) = 0;
@@ -105,8 +105,10 @@ class OperatorProvider : public Provider {
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override;
 
  protected:
-  /// Of one of its operators.
-  virtual std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const = 0;
+  /// Of one of its operators; by default all are taken.
+  virtual std::optional<std::string> why_not_this(const Graph& /*graph*/, const Node& /*node*/) const {
+    return std::nullopt;
+  }
 
  private:
   Build find(const Operator* op) const;

@@ -70,9 +70,6 @@ class OwnProvider final : public OperatorProvider {
                            }}}) {}
   std::string name() const override { return "test-own"; }
   bool contested(const Graph&, const Node&) const override { return true; }
-
- private:
-  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
 };
 
 /// The results of a program for x = 3.

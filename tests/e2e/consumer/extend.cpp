@@ -76,7 +76,6 @@ Operator reversed_rows() {
 class ReverseKernel final : public ChunkedKernel {
  public:
   ReverseKernel(int64_t rows, int64_t width) : rows_(rows), width_(width) {}
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return (rows_ + piece - 1) / piece; }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const int64_t first = chunk * piece * width_, rows = std::min(piece, rows_ - chunk * piece);
@@ -101,7 +100,6 @@ class ReverseProvider final : public OperatorProvider {
     const std::vector<int64_t> sizes = request.operand_type(0).shape.sizes();
     return std::make_unique<ReverseKernel>(sizes[0], sizes[1]);
   }
-  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
 };
 
 // ---- a pass: what is reversed twice is as it was

@@ -21,7 +21,6 @@ class FirstOccurrence : public ChunkedKernel {
     range_bits_ = std::bit_width(std::bit_ceil(static_cast<uint64_t>(2 * count / ranges_ + 16))) - 1;
   }
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return ranges_; }
   double nanoseconds() const override { return static_cast<double>(count_ * (ranges_ + 8) + 100); }
   int64_t scratch_bytes() const override { return (ranges_ << range_bits_) * 4; }

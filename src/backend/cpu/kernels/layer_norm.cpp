@@ -55,7 +55,6 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
   LayerNorm(const Rows& rows, const NormMath& math, size_t operands)
       : rows_(rows), math_(math), operands_(operands), per_chunk_(rows_of_chunk(rows, kForward, 128)) {}
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return (rows_.count + per_chunk_ - 1) / per_chunk_; }
   double nanoseconds() const override { return kForward * static_cast<double>(rows_.count * rows_.width); }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {

@@ -36,7 +36,6 @@ class ScatterAdd : public ChunkedKernel {
     ranges_ = std::min(ranges_, std::max<int64_t>(s_.axis, 1));
   }
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return s_.outer * ranges_; }
   double nanoseconds() const override {
     return 0.3 * static_cast<double>(s_.outer * (s_.axis + s_.count) * s_.inner) +

@@ -19,7 +19,6 @@ class ScatterRows : public ChunkedKernel {
     ranges_ = std::clamp<int64_t>(by_work, 1, std::min<int64_t>(8, std::max<int64_t>(rows, 1)));
   }
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return ranges_; }
   double nanoseconds() const override {
     return static_cast<double>(rows_ * row_bytes_) / 5 + static_cast<double>(count_) * 10 + 100;
@@ -68,7 +67,6 @@ class ScatterRowsProvider : public OperatorProvider {
  public:
   ScatterRowsProvider() : OperatorProvider("only scatter_rows", {{"scatter_rows", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
 };
 
 }  // namespace

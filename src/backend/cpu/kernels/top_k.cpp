@@ -15,7 +15,6 @@ class TopK : public ChunkedKernel {
   TopK(int64_t rows, int64_t size, int64_t k, bool wide)
       : rows_(rows), size_(size), k_(k), wide_(wide), rows_a_chunk_(std::max<int64_t>(1, 65536 / size)) {}
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return (rows_ + rows_a_chunk_ - 1) / rows_a_chunk_; }
   double nanoseconds() const override { return static_cast<double>(rows_ * (size_ + 20 * k_)) + 100; }
   std::string description() const override { return k_ <= kFew ? "kept in order" : "by a heap"; }
@@ -82,7 +81,6 @@ class TopKProvider : public OperatorProvider {
  public:
   TopKProvider() : OperatorProvider("only top_k", {{"top_k", build_top_k}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
 };
 
 }  // namespace

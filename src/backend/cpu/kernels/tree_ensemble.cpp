@@ -150,7 +150,6 @@ class TreeEnsembleProvider : public OperatorProvider {
  public:
   TreeEnsembleProvider() : OperatorProvider("only tree_ensemble", {{"tree_ensemble", build_tree_ensemble}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
 };
 
 }  // namespace

@@ -26,7 +26,6 @@ class ThinProduct : public ChunkedKernel {
     per_chunk_ = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(row, 1) / 8 * 8, 8, 4096);
   }
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return (s_.n + per_chunk_ - 1) / per_chunk_; }
   double nanoseconds() const override {
     const auto elements = static_cast<double>(s_.n * s_.k);

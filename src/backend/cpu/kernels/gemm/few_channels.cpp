@@ -46,7 +46,6 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<FewChannels>(*this); }
-  int stages() const override { return 1; }
   int64_t chunks(int /*stage*/) const override { return g_.images * parts_; }
   double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
   int64_t scratch_bytes() const override { return slots_bytes(); }

@@ -41,7 +41,6 @@ class Resize : public ChunkedKernel {
     }
   }
 
-  int stages() const override { return 1; }
   int64_t chunks(int) const override { return groups_ * bands_; }
   double nanoseconds() const override {
     return static_cast<double>(groups_ * channels_ * new_width_) *
