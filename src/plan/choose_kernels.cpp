@@ -234,9 +234,9 @@ class Chooser {
   /// Whether all that a kernel has packed was there before.
   static bool has_forms(const Kernel& kernel, const std::vector<NamedForm>& there) {
     const auto* const packing = dynamic_cast<const PackingKernel*>(&kernel);
-    if (!packing || packing->packed_operand() < 0) return false;
+    if (!packing) return false;
     const std::vector<Array> packed = packing->packed();
-    return std::all_of(packed.begin(), packed.end(), [&](const Array& array) {
+    return !packed.empty() && std::all_of(packed.begin(), packed.end(), [&](const Array& array) {
       return std::any_of(there.begin(), there.end(),
                          [&](const NamedForm& form) { return form.array.data() == array.data(); });
     });

@@ -54,20 +54,17 @@ class OfferedConstants {
   std::vector<const void*> addresses_;
 };
 
-/// What a kernel offers that made forms of constant operands.
+/// What a kernel offers that makes forms of its second operand, where that is constant.
 class PackingKernel {
  public:
   virtual ~PackingKernel() = default;
-  /// The operand that it does not read, since it has its own; -1: it reads all.
-  virtual int packed_operand() const = 0;
-  /// What it has instead.
+  /// What it reads instead of the operand; empty: it reads the operand.
   virtual std::vector<Array> packed() const = 0;
 };
 
-/// One that makes a form of its second operand, where that is constant.
+/// One that makes one form.
 class RightPackingKernel : public PackingKernel {
  public:
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
   std::vector<Array> packed() const override {
     return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
   }

@@ -122,7 +122,6 @@ class Callers {
 class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   std::unique_ptr<Kernel> another() const override { return std::make_unique<StagedKernel>(*this); }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
   std::vector<Array> packed() const override { return packed_; }
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
