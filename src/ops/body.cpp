@@ -4,7 +4,15 @@
 
 #include <millrace/operator.h>
 
+#include "base/format.h"
+
 namespace millrace::ops {
+
+std::vector<Value> add_inputs(Graph& graph, std::span<const Type> types) {
+  std::vector<Value> inputs;
+  for (const Type& type : types) inputs.push_back(graph.input(fmt::format("x{}", inputs.size()), type));
+  return inputs;
+}
 
 std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values) {
   std::vector<char> needed(graph.size(), 0);

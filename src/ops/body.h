@@ -1,11 +1,15 @@
 // Parts of the bodies of loops and branches.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include <millrace/graph.h>
 
 namespace millrace::ops {
+
+/// Adds inputs x0, x1 … of these types.
+std::vector<Value> add_inputs(Graph& graph, std::span<const Type> types);
 
 /// Which nodes the values need, themselves included.
 std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values);

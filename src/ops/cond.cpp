@@ -70,18 +70,11 @@ std::vector<Type> cond_types(const TypeContext& c) {
   return types;
 }
 
-std::vector<Value> inputs_of(Graph& graph, std::span<const Type> operands) {
-  std::vector<Value> inputs;
-  for (const Type& type : operands.subspan(1))
-    inputs.push_back(graph.input(fmt::format("x{}", inputs.size()), type));
-  return inputs;
-}
-
 /// A product and a sum, or the operands themselves.
 Graph product_or_not(std::span<const Type> operands) {
   Graph graph;
   ops::Build b(graph);
-  const std::vector<Value> in = inputs_of(graph, operands);
+  const std::vector<Value> in = ops::add_inputs(graph, operands.subspan(1));
   graph.set_outputs({b.matmul(in[0], in[1]), b.sum(in[0], {1}, false), in[0], b.sum(in[1], {0}, false)});
   return graph;
 }
@@ -90,7 +83,7 @@ Graph product_or_not(std::span<const Type> operands) {
 Graph several(std::span<const Type> operands) {
   Graph graph;
   ops::Build b(graph);
-  const std::vector<Value> in = inputs_of(graph, operands);
+  const std::vector<Value> in = ops::add_inputs(graph, operands.subspan(1));
   const Value shared = b.unary("sin", in[0]);
   graph.set_outputs({shared, b.add(in[1], 1), b.mul(shared, in[0]), in[1]});
   return graph;

@@ -1,6 +1,7 @@
 #include "ops/scan.h"
 
 #include "base/format.h"
+#include "ops/body.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "ops/work.h"
@@ -88,14 +89,9 @@ namespace {
 
 std::vector<Value> inputs_of(Graph& graph, std::span<const Type> operands, int64_t carries,
                              int64_t sequences) {
-  std::vector<Value> inputs;
-  for (size_t k = 0; k < operands.size(); ++k) {
-    Type type = operands[k];
-    const auto at = static_cast<int64_t>(k);
-    if (at >= carries && at < carries + sequences) type.shape.erase(type.shape.begin());
-    inputs.push_back(graph.input(fmt::format("x{}", k), type));
-  }
-  return inputs;
+  std::vector<Type> types(operands.begin(), operands.end());
+  for (int64_t k = carries; k < carries + sequences; ++k) types[k].shape.erase(types[k].shape.begin());
+  return ops::add_inputs(graph, types);
 }
 
 /// h' = tanh(h·U + x·W + b); gives h'.

@@ -1,6 +1,8 @@
+#include <tuple>
+
 #include <millrace/tensor.h>
 
-#include "base/format.h"
+#include "ops/body.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "ops/scan.h"
@@ -19,17 +21,11 @@ std::vector<Type> while_types(const TypeContext& c) {
   return types;
 }
 
-std::vector<Value> inputs_of(Graph& graph, std::span<const Type> operands) {
-  std::vector<Value> inputs;
-  for (const Type& type : operands) inputs.push_back(graph.input(fmt::format("x{}", inputs.size()), type));
-  return inputs;
-}
-
 /// Goes on while the step's number is below a bound: x' = x·0.5 + y; stacks x and the number.
 Graph halving(std::span<const Type> operands) {
   Graph graph;
   ops::Build b(graph);
-  const std::vector<Value> in = inputs_of(graph, operands);  // going, number, x; y, bound
+  const std::vector<Value> in = ops::add_inputs(graph, operands);  // going, number, x; y, bound
   const Value next = b.add(in[1], 1), x = b.add(b.mul(in[2], 0.5), in[3]);
   graph.set_outputs({graph.add("less", {next, in[4]}), next, x, b.unary("sin", x), in[1]});
   return graph;
@@ -39,7 +35,7 @@ Graph halving(std::span<const Type> operands) {
 Graph growing(std::span<const Type> operands) {
   Graph graph;
   ops::Build b(graph);
-  const std::vector<Value> in = inputs_of(graph, operands);  // going, x; matrix
+  const std::vector<Value> in = ops::add_inputs(graph, operands);  // going, x; matrix
   const Value x = b.add(b.unary("tanh", b.matmul(in[1], in[2])), in[1]);
   const Value size = b.sum(b.mul(x, x), {0, 1}, false);
   graph.set_outputs({graph.add("less", {size, graph.scalar(b.dtype(size), 1e6)}), x});
