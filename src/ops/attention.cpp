@@ -6,11 +6,9 @@ using namespace millrace;
 
 namespace {
 
-const Type* mask_of(const TypeContext& c) { return c.operands.size() > 3 ? &c.operands[3] : nullptr; }
-
 std::vector<Type> attention_types(const TypeContext& c) {
   const Type &q = c.operands[0], &v = c.operands[2];
-  ops::check_attention(c, q, c.operands[1], v, mask_of(c));
+  ops::check_attention(c, q, c.operands[1], v, 3);
   return {{q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}},
           {ops::wide(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}}};
 }

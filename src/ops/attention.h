@@ -19,9 +19,10 @@ std::optional<AttentionForm> attention_form(const Node& node);
 /// `causal` and `scale`.
 std::vector<AttributeSpec> attention_attributes();
 
-/// Checks q [batch, heads, queries, width], k, v and an optional mask (null: none) against each other.
-void check_attention(const TypeContext& context, const Type& q, const Type& k, const Type& v,
-                     const Type* mask);
+/// Checks q [batch, heads, queries, width], k, v and a mask, which is the last operand if it is there.
+void check_attention(const TypeContext& context, const Type& q, const Type& k, const Type& v, size_t mask_at);
+/// The same of operand 0, in which q, k and v are packed.
+void check_packed_attention(const TypeContext& context, size_t mask_at);
 /// Checks that operand `index` has this type; `what` names it.
 void check_operand(const TypeContext& context, int index, std::string_view what, const Type& expected);
 

@@ -43,7 +43,8 @@ std::vector<AttributeSpec> attention_attributes() {
           {"scale", Attribute(0.0), "factor of the scores; 0: 1 / sqrt(width)"}};
 }
 
-void check_attention(const TypeContext& c, const Type& q, const Type& k, const Type& v, const Type* mask) {
+void check_attention(const TypeContext& c, const Type& q, const Type& k, const Type& v, size_t mask_at) {
+  const Type* const mask = c.operands.size() > mask_at ? &c.operands[mask_at] : nullptr;
   if (!q.dtype.is_float() || k.dtype != q.dtype || v.dtype != q.dtype)
     c.error("q, k and v must have one float dtype");
   if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4)
@@ -70,6 +71,17 @@ void check_attention(const TypeContext& c, const Type& q, const Type& k, const T
   if (c.attributes.flag("causal") && q.shape[2] != k.shape[2] &&
       (!q.shape[2].is_static() || !k.shape[2].is_static()))
     c.error("causal attention over different lengths needs them as numbers, not named dimensions");
+}
+
+void check_packed_attention(const TypeContext& c, size_t mask_at) {
+  const Type& x = c.operands[0];
+  const int64_t heads = c.attributes.integer("heads"),
+                shared = heads < 1 ? 0 : (x.shape[2].size() - heads) / 2;
+  if (shared < 1 || heads + 2 * shared != x.shape[2].size())
+    c.error(fmt::format("{} heads of q leave no two equal parts of {} for k and v", heads, x.shape[2].str()));
+  const Type q{x.dtype, {x.shape[0], heads, x.shape[1], x.shape[3]}},
+      k{x.dtype, {x.shape[0], shared, x.shape[1], x.shape[3]}};
+  check_attention(c, q, k, k, mask_at);
 }
 
 void check_operand(const TypeContext& c, int index, std::string_view what, const Type& expected) {

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<Type> attention_grad_types(const TypeContext& c) {
   const Type &q = c.operands[0], &k = c.operands[1], &v = c.operands[2];
-  ops::check_attention(c, q, k, v, c.operands.size() > 6 ? &c.operands[6] : nullptr);
+  ops::check_attention(c, q, k, v, 6);
   const Type rows{ops::wide(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}};
   ops::check_operand(c, 3, "the result's gradient",
                      {q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}});

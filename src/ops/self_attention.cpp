@@ -1,4 +1,3 @@
-#include "base/format.h"
 #include "ops/attention.h"
 #include "ops/registry.h"
 
@@ -11,14 +10,9 @@ std::vector<Type> self_attention_types(const TypeContext& c) {
   if (!x.dtype.is_float()) c.error("dtype is not supported");
   if (x.shape.rank() != 4)
     c.error("the operand must have the dimensions [batch, length, heads + 2 · shared heads, width]");
-  const int64_t heads = c.attributes.integer("heads");
   if (!x.shape[2].is_static()) c.error("the heads must be a number, not a named dimension");
-  const int64_t shared = heads < 1 ? 0 : (x.shape[2].size() - heads) / 2;
-  if (shared < 1 || heads + 2 * shared != x.shape[2].size())
-    c.error(fmt::format("{} heads of q leave no two equal parts of {} for k and v", heads, x.shape[2].str()));
-  const Type q{x.dtype, {x.shape[0], heads, x.shape[1], x.shape[3]}},
-      k{x.dtype, {x.shape[0], shared, x.shape[1], x.shape[3]}};
-  ops::check_attention(c, q, k, k, c.operands.size() > 1 ? &c.operands[1] : nullptr);
+  ops::check_packed_attention(c, 1);
+  const int64_t heads = c.attributes.integer("heads");
   return {{x.dtype, {x.shape[0], x.shape[1], heads, x.shape[3]}},
           {ops::wide(x.dtype), {x.shape[0], x.shape[1], heads}}};
 }

@@ -1,4 +1,3 @@
-#include "base/format.h"
 #include "ops/attention.h"
 #include "ops/registry.h"
 
@@ -10,13 +9,8 @@ std::vector<Type> self_attention_grad_types(const TypeContext& c) {
   const Type& x = c.operands[0];
   if (!x.dtype.is_float() || x.shape.rank() != 4 || !x.shape[2].is_static())
     c.error("the operand must be floats [batch, length, heads + 2 · shared heads, width]");
-  const int64_t heads = c.attributes.integer("heads"),
-                shared = heads < 1 ? 0 : (x.shape[2].size() - heads) / 2;
-  if (shared < 1 || heads + 2 * shared != x.shape[2].size())
-    c.error(fmt::format("{} heads of q leave no two equal parts of {} for k and v", heads, x.shape[2].str()));
-  const Type q{x.dtype, {x.shape[0], heads, x.shape[1], x.shape[3]}},
-      k{x.dtype, {x.shape[0], shared, x.shape[1], x.shape[3]}};
-  ops::check_attention(c, q, k, k, c.operands.size() > 4 ? &c.operands[4] : nullptr);
+  ops::check_packed_attention(c, 4);
+  const int64_t heads = c.attributes.integer("heads");
   const Type rows{ops::wide(x.dtype), {x.shape[0], x.shape[1], heads}};
   ops::check_operand(c, 1, "the result's gradient", {x.dtype, {x.shape[0], x.shape[1], heads, x.shape[3]}});
   ops::check_operand(c, 2, "the log-sum-exp", rows);
