@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -117,10 +116,7 @@ class EpilogueFusion {
     attributes.set("low", e.low);
     attributes.set("high", e.high);
     const Value fused = to.add("fused_conv2d", operands, attributes);
-    const Node& made = to.node(fused);
-    if (std::none_of(target_.providers.begin(), target_.providers.end(),
-                     [&](const auto& provider) { return !provider->why_not(to, made); }))
-      return false;
+    if (!target_.taker(to, to.node(fused))) return false;
     rewrite_.set(e.end, fused);
     return true;
   }

@@ -7,10 +7,7 @@ namespace {
 
 /// True for a composite that no provider takes whole.
 bool must_inline(const Graph& graph, const Node& node, const Target& target) {
-  if (!node.body || node.op->runs_body()) return false;
-  for (const auto& provider : target.providers)
-    if (!provider->why_not(graph, node)) return false;
-  return true;
+  return node.body && !node.op->runs_body() && !target.taker(graph, node);
 }
 
 }  // namespace

@@ -47,12 +47,6 @@ class LayoutChooser {
   }
 
  private:
-  const Provider* provider_of(const Node& node) const {
-    for (const auto& provider : target_.providers)
-      if (!provider->why_not(graph_, node)) return provider.get();
-    return nullptr;
-  }
-
   void collect_wishes() {
     wishes_.resize(graph_.size());
     for (int i = 0; i < graph_.size(); ++i) {
@@ -65,7 +59,7 @@ class LayoutChooser {
       } else if (node.op->is_given() || node.op->runs_body()) {
         for (auto& operand : wish.operands) operand = Layout{};
         for (auto& result : wish.results) result = Layout{};
-      } else if (const Provider* provider = provider_of(node)) {
+      } else if (const Provider* provider = target_.taker(graph_, node)) {
         wish = provider->layouts(graph_, node);
       }
     }

@@ -17,6 +17,12 @@ std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
   return strides;
 }
 
+const Provider* Target::taker(const Graph& graph, const Node& node) const {
+  for (const auto& provider : providers)
+    if (!provider->why_not(graph, node)) return provider.get();
+  return nullptr;
+}
+
 void ChunkedKernel::run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
   for (int stage = 0; stage < stages(); ++stage)
     device.threads().parallel(chunks(stage),

@@ -73,6 +73,9 @@ struct Target {
   /// True when products, convolutions and attention run faster on bf16 than on f32 here; else the precision
   /// "bf16" computes in f32.
   bool fast_bf16 = false;
+
+  /// The first provider that takes a node; null: none does.
+  const Provider* taker(const Graph& graph, const Node& node) const;
 };
 
 }  // namespace millrace
