@@ -45,7 +45,7 @@ class Kernel {
   /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte
   /// aligned.
   virtual void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) = 0;
-  virtual int64_t scratch_bytes() const { return 0; }
+  virtual int64_t scratch_bytes() const { return slots_bytes(); }
   /// Of these, what depends on the number of threads.
   virtual int64_t slots_bytes() const { return 0; }
   /// Called before the first run, and again whenever a steady operand has changed: computes what depends on

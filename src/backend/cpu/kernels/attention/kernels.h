@@ -15,7 +15,6 @@ class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionProblem& problem, const AttentionMath& math);
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
-  int64_t scratch_bytes() const override { return slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
   std::string description() const override;
 

@@ -32,7 +32,6 @@ class PagedAttention : public Kernel {
     slots_ = static_cast<int>(std::min<int64_t>({chunks(), available_cpus(), 64}));
   }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<PagedAttention>(*this); }
-  int64_t scratch_bytes() const override { return slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * own(nullptr).bytes; }
   std::string description() const override {
     return fmt::format("pages of {} keys, {}, {} chunks", p_.page, decode_maths().front()->name, chunks());

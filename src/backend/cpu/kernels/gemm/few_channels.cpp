@@ -48,7 +48,6 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
   std::unique_ptr<Kernel> another() const override { return std::make_unique<FewChannels>(*this); }
   int64_t chunks(int /*stage*/) const override { return g_.images * parts_; }
   double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
-  int64_t scratch_bytes() const override { return slots_bytes(); }
   int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {
     return fmt::format("{} parts of an image, rows of {} × {} elements, packed before", parts_,
