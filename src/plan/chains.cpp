@@ -2,8 +2,8 @@
 #include <numeric>
 #include <set>
 
-#include "base/thread_pool.h"
 #include "plan/plan.h"
+#include "target/slot.h"
 
 namespace millrace {
 namespace {
@@ -46,7 +46,7 @@ class ChainFinder {
       if (chunk == 0) continue;
       for (const int l : members_) chain_of_[l] = static_cast<int>(chains.size());
       Chain chain{rows_, chunk, 0};
-      chain.slots = static_cast<int>(std::min<int64_t>({chain.chunks(), available_cpus(), 64}));
+      chain.slots = Slots(chain.chunks()).count();
       chains.push_back(chain);
     }
     return chain_of_;

@@ -126,7 +126,7 @@ struct Program::Impl {
   };
   std::vector<Wave> waves;
   std::vector<Link> links;  // of each launch
-  std::deque<Slots> slots;  // of each chain: those in use
+  std::deque<Slots> slots;  // of each chain
   std::vector<Task> tasks;
   std::vector<void*> pointers;  // what launches point into: operands and results of all, in order
   std::vector<std::pair<size_t, int>> bound_pointers;  // of these, those into inputs and outputs: and where
@@ -221,7 +221,7 @@ struct Program::Impl {
       launches.push_back(ready);
     }
     links.resize(launches.size());
-    for (size_t c = 0; c < plan.chains.size(); ++c) slots.emplace_back();
+    for (const Chain& chain : plan.chains) slots.emplace_back(chain.slots, 64);
     for (size_t first = 0, last; first < launches.size(); first = last) {
       for (last = first; last < launches.size() && plan.launches[last].wave == plan.launches[first].wave;)
         ++last;
@@ -299,7 +299,7 @@ struct Program::Impl {
       if (spent) spent[l - wave.first] += (clock_now() - from) * device.threads().threads();
     }
     device.threads().parallel(chain.chunks(), [&](int64_t chunk) {
-      const Slot slot(slots[wave.chain], chain.slots);
+      const Slot slot(slots[wave.chain]);
       const int64_t begin = chunk * chain.chunk, end = std::min(begin + chain.chunk, chain.rows);
       for (int l = wave.first; l < wave.first + wave.count; ++l) {
         const Link& link = links[l];

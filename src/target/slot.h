@@ -1,22 +1,33 @@
 // Scratch memory for chunks that run at the same time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 #include <thread>
 
+#include "base/thread_pool.h"
+
 namespace millrace {
 
-/// Which slots are in use. A copy, which belongs to other scratch memory, begins with none.
+/// Slots, and which are in use. A copy, which belongs to other scratch memory, begins with none of these.
 class Slots {
  public:
   Slots() = default;
-  Slots(const Slots& /*other*/) {}
-  Slots& operator=(const Slots&) = delete;
+  /// For so many chunks: as many as may run at the same time.
+  explicit Slots(int64_t chunks, int most = available_cpus())
+      : count_(static_cast<int>(std::min<int64_t>({chunks, most, 64}))) {}
+  Slots(const Slots& other) : count_(other.count_) {}
+  Slots& operator=(const Slots& other) {
+    count_ = other.count_;
+    return *this;
+  }
+  int count() const { return count_; }
 
  private:
   friend class Slot;
+  int count_ = 1;
   std::atomic<uint64_t> taken_{0};  // a bit each
 };
 
@@ -24,8 +35,8 @@ class Slots {
 /// wait.
 class Slot {
  public:
-  Slot(Slots& of, int slots) : taken_(of.taken_) {
-    const uint64_t all = slots >= 64 ? ~uint64_t{0} : (uint64_t{1} << slots) - 1;
+  explicit Slot(Slots& of) : taken_(of.taken_) {
+    const uint64_t all = of.count_ >= 64 ? ~uint64_t{0} : (uint64_t{1} << of.count_) - 1;
     uint64_t seen = taken_.load(std::memory_order_relaxed);
     for (;;) {
       if (const uint64_t free = ~seen & all; free == 0) {

@@ -116,7 +116,7 @@ constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 void StagedKernel::chunk() {
   stages_[open_].emplace_back();
   chunk_bytes_ = 0;
-  slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), cpus_, 64});
+  slots_ = Slots(std::max(slots_.count(), static_cast<int>(stages_[open_].size())), cpus_);
 }
 
 Place StagedKernel::reserve_in_chunk(int64_t bytes) {
@@ -260,10 +260,10 @@ void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, Dev
 
 void StagedKernel::run_calls(const Chunk& chunk, Buffers buffers, void* const* operands) {
   const OneThread one_thread;
-  const Slot slot(taken_, slots_);
+  const Slot slot(slots_);
   buffers[static_cast<int>(Buffer::slot)] =
       buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
-  std::vector<Caller>& callers = callers_.of_slot(static_cast<size_t>(slot.index()), slots_, forms_);
+  std::vector<Caller>& callers = callers_.of_slot(static_cast<size_t>(slot.index()), slots_.count(), forms_);
   for (const Call& each : chunk.calls) callers[each.form].execute(each, buffers);
   if (!chunk.ending) return;
   const Ending& e = *chunk.ending;

@@ -185,7 +185,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   void prepare(void* const* operands, void* kept, void* scratch, DeviceContext device) override;
   int64_t kept_bytes() const override { return kept_bytes_; }
   int64_t scratch_bytes() const override { return scratch_bytes_ + slots_bytes(); }
-  int64_t slots_bytes() const override { return slots_ * slot_bytes_; }
+  int64_t slots_bytes() const override { return slots_.count() * slot_bytes_; }
   std::string description() const override { return description_; }
 
  private:
@@ -204,10 +204,9 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   std::shared_ptr<const void> kept_alive_;
   int64_t pieces_ = 0;         // rows of the result, when it has rows
   int64_t scratch_bytes_ = 0;  // without slots
-  int slots_ = 0;
+  Slots slots_;
   int cpus_ = available_cpus();  // asked once: it takes system calls
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
-  Slots taken_;
   cpu::Epilogue epilogue_;
   double nanoseconds_ = 0;
   std::vector<Array> packed_;  // constants in a primitive's own format

@@ -71,13 +71,13 @@ AttentionForward::AttentionForward(const AttentionProblem& problem, const Attent
       std::clamp<int64_t>(static_cast<int64_t>(50 / std::max(work, 1.0)), 1, std::max<int64_t>(blocks, 1));
   chunks_ = (blocks + per_chunk_ - 1) / per_chunk_;
   const int64_t all = p_.batch * p_.heads * chunks_;
-  slots_ = static_cast<int>(std::min<int64_t>({all, available_cpus(), 64}));
+  slots_ = Slots(all);
 }
 
 void AttentionForward::run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
   const int64_t slot_bytes = take(nullptr).bytes;
   device.threads().parallel(p_.batch * p_.heads * chunks_, [&](int64_t chunk) {
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     const Tiles tiles = take(static_cast<char*>(scratch) + slot.index() * slot_bytes);
     const int64_t head = chunk / chunks_ % p_.heads, first = chunk % chunks_ * per_chunk_ * block;
     const int64_t end = std::min(p_.queries, first + per_chunk_ * block);

@@ -110,7 +110,7 @@ AttentionBackward::AttentionBackward(const AttentionProblem& problem, const Atte
   part_blocks_ = (key_blocks + parts_ - 1) / parts_;
   parts_ = (key_blocks + part_blocks_ - 1) / part_blocks_;
   query_blocks_ = (p_.queries + block - 1) / block;
-  slots_ = static_cast<int>(std::min<int64_t>({pairs * parts_, available_cpus(), 64}));
+  slots_ = Slots(pairs * parts_);
 }
 
 void AttentionBackward::run(void* const* operands, void* const* results, void* scratch,
@@ -119,7 +119,7 @@ void AttentionBackward::run(void* const* operands, void* const* results, void* s
   char* const slots = static_cast<char*>(scratch) + partial_bytes();
   const int64_t slot_bytes = take(nullptr).bytes;
   device.threads().parallel(p_.batch * p_.shared * parts_, [&](int64_t chunk) {
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     const int64_t part = chunk % parts_, pair = chunk / parts_, first = part * part_blocks_ * block;
     run_part({operands, results, partial, pair / p_.shared, pair % p_.shared, part, first,
               std::min(p_.keys, first + part_blocks_ * block), take(slots + slot.index() * slot_bytes)});

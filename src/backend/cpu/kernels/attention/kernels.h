@@ -15,7 +15,7 @@ class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionProblem& problem, const AttentionMath& math);
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
-  int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
+  int64_t slots_bytes() const override { return slots_.count() * take(nullptr).bytes; }
   std::string description() const override;
 
  protected:
@@ -48,8 +48,7 @@ class AttentionForward : public Kernel {
   void finish(const Block& b, void* const* results) const;
 
   int64_t per_chunk_, chunks_;  // blocks of queries; chunks of a head
-  int slots_;
-  Slots taken_;
+  Slots slots_;
 };
 
 /// A chunk has a head of k and v, all heads of q that share it, and one part of its keys. Over blocks of keys
@@ -60,7 +59,7 @@ class AttentionBackward : public Kernel {
   AttentionBackward(const AttentionProblem& problem, const AttentionMath& math);
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
   int64_t scratch_bytes() const override { return partial_bytes() + slots_bytes(); }
-  int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
+  int64_t slots_bytes() const override { return slots_.count() * take(nullptr).bytes; }
   std::string description() const override;
   /// A chunk reads all it needs of its slices of q, k and v before it writes the same slices.
   bool can_alias(int operand, int result) const override;
@@ -109,8 +108,7 @@ class AttentionBackward : public Kernel {
   void add_parts(float* partial, void* const* results, DeviceContext device) const;
 
   int64_t parts_, part_blocks_, query_blocks_;
-  int slots_;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace millrace::cpu

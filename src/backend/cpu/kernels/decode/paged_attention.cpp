@@ -29,17 +29,17 @@ class PagedAttention : public Kernel {
  public:
   explicit PagedAttention(const PagedProblem& problem) : p_(problem) {
     blocks_ = (p_.tokens + kQueries - 1) / kQueries;
-    slots_ = static_cast<int>(std::min<int64_t>({chunks(), available_cpus(), 64}));
+    slots_ = Slots(chunks());
   }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<PagedAttention>(*this); }
-  int64_t slots_bytes() const override { return slots_ * own(nullptr).bytes; }
+  int64_t slots_bytes() const override { return slots_.count() * own(nullptr).bytes; }
   std::string description() const override {
     return fmt::format("pages of {} keys, {}, {} chunks", p_.page, decode_maths().front()->name, chunks());
   }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     device.threads().parallel(chunks(), [&](int64_t chunk) {
-      const Slot slot(taken_, slots_);
+      const Slot slot(slots_);
       const Own o = own(static_cast<char*>(scratch) + slot.index() * own(nullptr).bytes);
       const int64_t head = chunk % p_.shared, block = chunk / p_.shared % blocks_,
                     row = chunk / p_.shared / blocks_;
@@ -117,8 +117,7 @@ class PagedAttention : public Kernel {
 
   PagedProblem p_;
   int64_t blocks_ = 0;
-  int slots_ = 1;
-  Slots taken_;
+  Slots slots_;
 };
 
 std::unique_ptr<Kernel> build_paged(const KernelRequest& request) {

@@ -53,7 +53,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
     chunk_ =
         choose_chunks(1, window_.positions(), g_.out_channels, g_.in_channels * window_.count(), arithmetic_);
     rows_ = chunk_.rows;
-    slots_ = static_cast<int>(std::min<int64_t>({result_chunks(), available_cpus(), 64}));
+    slots_ = Slots(result_chunks());
     if (constant)
       packed_ = shared_form(*constant, fmt::format("gemm convolution {}", turns_), {f32, {right_units()}},
                             [&](Array& packed) { pack_constant(*constant, packed); });
@@ -119,7 +119,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
   int64_t scratch_bytes() const override {
     return (packed_.empty() ? 4 * (right_units() + moved_units()) : 0) + slots_bytes();
   }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
   std::string description() const override {
     return fmt::format("{} chunks of {} positions × {} taps of {} × {}{}", result_chunks(), rows_,
                        window_.count(), g_.in_channels, chunk_.columns,
@@ -131,7 +131,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
   template <typename Compute>
   void with_slot(void* scratch, Compute&& compute) {
     auto* const shared = static_cast<Unit*>(scratch);
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     Unit* const own =
         shared + (packed_.empty() ? right_units() + moved_units() : 0) + slot.index() * slot_units();
     compute(packed_.empty() ? static_cast<const Unit*>(shared) : fixed_right(), own);
@@ -281,8 +281,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
   std::vector<Part> parts_;  // of the sum
   int64_t rows_ = 0;         // of a chunk
   Rectangle chunk_{};
-  int slots_ = 1;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
         columns_((g.out_width - 1) * g.stride_w + g.kernel_width),
         buffer_row_(columns_ * pixel_units_ + kSlack),
         parts_(parts_of(g)),
-        slots_(static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}))) {
+        slots_(chunks(0)) {
     const int64_t panel = arithmetic_.panel, columns = round_up(g.out_channels, panel);
     packed_ = shared_form(weights, fmt::format("few channels, panels of {}", panel), {f32, {columns * depth}},
                           [&](Array& packed) { pack(weights, static_cast<char*>(packed.data())); });
@@ -48,7 +48,7 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
   std::unique_ptr<Kernel> another() const override { return std::make_unique<FewChannels>(*this); }
   int64_t chunks(int /*stage*/) const override { return g_.images * parts_; }
   double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
   std::string description() const override {
     return fmt::format("{} parts of an image, rows of {} × {} elements, packed before", parts_,
                        g_.kernel_height, row_units_ * arithmetic_.unit);
@@ -58,7 +58,7 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
                  void* scratch) override {
     const int64_t image = chunk / parts_, part = chunk % parts_, bytes = arithmetic_.bytes;
     const int64_t begin = g_.out_height * part / parts_, end = g_.out_height * (part + 1) / parts_;
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     Unit* const rows = static_cast<Unit*>(scratch) + slot.index() * slot_units();
     const int64_t plane = g_.in_height * g_.in_width * bytes;
     const char* const picture = static_cast<const char*>(operands[0]) + image * g_.in_channels * plane;
@@ -137,8 +137,7 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
   int64_t columns_;                  // of the picture, with its padding, as far as they are met
   int64_t buffer_row_;               // units
   int64_t parts_;                    // of an image
-  int slots_;
-  Slots taken_;
+  Slots slots_;
 };
 
 std::unique_ptr<Kernel> build_few_channels(const KernelRequest& request) {

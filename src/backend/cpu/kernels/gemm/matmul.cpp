@@ -25,7 +25,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
     chunk_ = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
     rows_ = chunk_.rows;
     shares_left_ = rows_stay() && !in_place() && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
-    slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
+    slots_ = Slots(chunks_of_result());
     if (constant)
       packed_ = shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
                             {f32, {p.batch * right_units()}}, [&](Array& packed) {
@@ -80,7 +80,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
   int64_t scratch_bytes() const override {
     return 4 * (first_right_units() + shared_left_units()) + slots_bytes();
   }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.batch * right_units() : 0; }
   void prepare(void* const* operands, void* kept, void* /*scratch*/, DeviceContext device) override {
     if (!steady_) return;
@@ -97,7 +97,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
   template <typename Compute>
   void with_slot(void* scratch, Compute&& compute) {
     auto* const shared = static_cast<Unit*>(scratch);
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     Unit* const own = shared + first_right_units() + shared_left_units() + slot.index() * slot_units();
     const Unit* const made = steady_ ? kept_ : shared;
     compute(packed_.empty() ? made : fixed_right(), own);
@@ -193,7 +193,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
     char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
     auto* const sums = reinterpret_cast<float*>(own + left_units());
     const Finish finish{.to = y, .step = p_.n * arithmetic_.bytes};
-    const int64_t then = columns_part + slots_;
+    const int64_t then = columns_part + slots_.count();
     const Unit* const likely =
         then < chunk_.parts ? right + matrix * right_units() + chunk_.first_column(then) * depth : nullptr;
     for (int64_t part = 0; part < parts_; ++part) {
@@ -223,9 +223,8 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
   int64_t rows_ = 0;              // of a chunk
   bool shares_left_ = false;
   Rectangle chunk_{};
-  int slots_ = 1;
+  Slots slots_;
   Unit* kept_ = nullptr;  // a steady one
-  Slots taken_;
 };
 
 }  // namespace

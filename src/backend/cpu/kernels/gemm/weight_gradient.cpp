@@ -26,7 +26,7 @@ class WeightGradient : public ChunkedKernel {
         panels_a_tap_((g.in_channels + arithmetic_.panel - 1) / arithmetic_.panel),
         order_(arithmetic_, taps_) {
     choose_chunks();
-    slots_ = static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}));
+    slots_ = Slots(chunks(0));
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<WeightGradient>(*this); }
@@ -41,14 +41,14 @@ class WeightGradient : public ChunkedKernel {
                  void* scratch) override {
     auto* const sums = static_cast<float*>(scratch);
     auto* const own = static_cast<Unit*>(scratch) + splits_ * sum_size();
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     if (stage == 1) return finish(sums, own + slot.index() * slot_units(), results[0], chunk);
     multiply(static_cast<const char*>(operands[0]), static_cast<const char*>(operands[1]), sums,
              own + slot.index() * slot_units(), chunk);
   }
 
   int64_t scratch_bytes() const override { return 4 * splits_ * sum_size() + slots_bytes(); }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
   std::string description() const override {
     return fmt::format("{} positions × {} × {} taps of {}, {} chunks, {} partial sum{}", positions_,
                        g_.out_channels, taps_, g_.in_channels, chunks(0), splits_, splits_ == 1 ? "" : "s");
@@ -143,8 +143,7 @@ class WeightGradient : public ChunkedKernel {
   int64_t positions_, parts_, taps_, panels_a_tap_;
   TapOrder order_;
   int64_t rows_ = 0, panels_ = 0, splits_ = 1;  // of a chunk; into how many ranges positions are divided
-  int slots_ = 1;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace

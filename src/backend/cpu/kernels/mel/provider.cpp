@@ -33,7 +33,7 @@ class MelSpectrogramKernel : public Kernel {
           size(2, 0)};
     all_ = size(0, 0) * p_.frames;
     chunks_ = (all_ + per_chunk - 1) / per_chunk;
-    slots_ = static_cast<int>(std::min<int64_t>({chunks_, available_cpus(), 64}));
+    slots_ = Slots(chunks_);
     for (int64_t k = 0; k < p_.fft; ++k) {
       const double turn = 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(p_.fft);
       turns_.push_back(static_cast<float>(std::cos(turn)));
@@ -43,7 +43,7 @@ class MelSpectrogramKernel : public Kernel {
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<MelSpectrogramKernel>(*this); }
   int64_t scratch_bytes() const override { return ranges_bytes() + slots_bytes(); }
-  int64_t slots_bytes() const override { return slots_ * slot_bytes(); }
+  int64_t slots_bytes() const override { return slots_.count() * slot_bytes(); }
   std::string description() const override {
     return fmt::format("{} frames of {} samples, {} at once, {} chunks", all_, p_.fft, mel_loops().lanes,
                        chunks_);
@@ -61,7 +61,7 @@ class MelSpectrogramKernel : public Kernel {
     }
     const MelTables tables{static_cast<const float*>(operands[1]), triangles, ranges, turns_.data()};
     device.threads().parallel(chunks_, [&](int64_t chunk) {
-      const Slot slot(taken_, slots_);
+      const Slot slot(slots_);
       char* const own = static_cast<char*>(scratch) + ranges_bytes() + slot.index() * slot_bytes();
       mel_loops().run(p_, tables, static_cast<const float*>(operands[0]), chunk * per_chunk,
                       std::min(all_, (chunk + 1) * per_chunk), static_cast<float*>(results[0]),
@@ -76,9 +76,8 @@ class MelSpectrogramKernel : public Kernel {
 
   MelProblem p_{};
   int64_t all_ = 0, chunks_ = 0;
-  int slots_ = 0;
+  Slots slots_;
   std::vector<float> turns_;
-  Slots taken_;
 };
 
 std::unique_ptr<Kernel> build(const KernelRequest& request) {

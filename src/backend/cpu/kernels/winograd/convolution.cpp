@@ -87,7 +87,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
         v_point_(tiles_ * v_row_ + cache_line),
         m_point_(tiles_ * block_ + cache_line),
         u_point_(panels_ * p.depth * panel_ + cache_line),
-        slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
+        slots_(tile_chunks()) {
     if (!weights) return;
     packed_ = shared_form(*weights, fmt::format("winograd {} f32 by {} {}", p.window, panel_, p.flipped),
                           {f32, {weights_size()}}, [&](Array& packed) {
@@ -113,7 +113,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   int64_t scratch_bytes() const override {
     return (packed_.empty() ? 4 * weights_size() : 0) + slots_bytes();
   }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_size(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_size(); }
 
   std::string description() const override {
     return fmt::format("F(4×4, {0}×{0}){1}, {2} tiles × {3} × {4} in {5} chunks", p_.window,
@@ -139,7 +139,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   /// Tiles [first, last): v[point][tile][depth], m[point][tile][block]
   void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
                 int64_t last) override {
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     auto* const memory = static_cast<float*>(scratch);
     auto* const x = static_cast<float*>(operands[0]);
     auto* const y = static_cast<float*>(results[0]);
@@ -188,8 +188,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   const Filter& filter_;
   Epilogue epilogue_;
   int64_t panel_, panels_, block_, v_row_, v_point_, m_point_, u_point_;
-  int slots_;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace

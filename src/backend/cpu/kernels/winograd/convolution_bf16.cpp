@@ -42,7 +42,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
         order_(arithmetic_, 9),
         units_((p.depth + 1) / 2),
         panels_((p.channels + panel - 1) / panel) {
-    slots_ = static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}));
+    slots_ = Slots(tile_chunks());
     if (weights)
       packed_ = shared_form(*weights, fmt::format("winograd bf16 {}", p.flipped), {f32, {packed_units()}},
                             [&](Array& packed) { pack_constant(*weights, packed); });
@@ -82,7 +82,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   int64_t scratch_bytes() const override {
     return (packed_.empty() ? 4 * (packed_units() + transformed_units()) : 0) + slots_bytes();
   }
-  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
+  int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
   std::string description() const override {
     return fmt::format("F(2×2, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",
                        grid_.count(), p_.depth, p_.channels, tile_chunks());
@@ -139,7 +139,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   /// Tiles [first, last): v[point][tile][row_step], m[point][tile][32]
   void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
                 int64_t last) override {
-    const Slot slot(taken_, slots_);
+    const Slot slot(slots_);
     auto* const memory = static_cast<Unit*>(scratch);
     auto* const x = static_cast<uint16_t*>(operands[0]);
     auto* const y = static_cast<uint16_t*>(results[0]);
@@ -199,8 +199,7 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   int64_t units_, panels_;
-  int slots_ = 1;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ class WeightGradient : public Kernel {
     v_point_ = group_ * v_row_ + cache_line;
     z_point_ = group_ * z_row_ + cache_line;
     d_point_ = g.in_channels * d_row_;
-    slots_ = segmented_ ? static_cast<int>(std::min<int64_t>({segments_, available_cpus(), 64})) : 1;
+    slots_ = segmented_ ? Slots(segments_) : Slots();
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<WeightGradient>(*this); }
@@ -46,7 +46,7 @@ class WeightGradient : public Kernel {
     });
     if (segmented_)
       device.threads().parallel(segments_, [&](int64_t s) {
-        const Slot slot(taken_, slots_);
+        const Slot slot(slots_);
         add_segment(x, dy, tiles + slot.index() * group_size(), sums + s * sum_size(), s);
       });
     else
@@ -57,8 +57,10 @@ class WeightGradient : public Kernel {
                               [&](int64_t part) { finish(sums, w, part); });
   }
 
-  int64_t scratch_bytes() const override { return 4 * (segments_ * sum_size() + slots_ * group_size()); }
-  int64_t slots_bytes() const override { return segmented_ ? 4 * slots_ * group_size() : 0; }
+  int64_t scratch_bytes() const override {
+    return 4 * (segments_ * sum_size() + slots_.count() * group_size());
+  }
+  int64_t slots_bytes() const override { return segmented_ ? 4 * slots_.count() * group_size() : 0; }
 
   std::string description() const override {
     return fmt::format(
@@ -152,8 +154,7 @@ class WeightGradient : public Kernel {
   int64_t v_point_ = 0, z_point_ = 0, d_point_ = 0;
   bool segmented_;
   int64_t segments_ = 1, group_ = 1;
-  int slots_ = 1;
-  Slots taken_;
+  Slots slots_;
 };
 
 }  // namespace

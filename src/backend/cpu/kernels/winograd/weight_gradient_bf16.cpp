@@ -5,7 +5,6 @@
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
-#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 namespace {
