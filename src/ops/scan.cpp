@@ -78,9 +78,7 @@ std::vector<Type> loop_types(const TypeContext& c, int64_t carries, int64_t sequ
 }
 
 double loop_flops(const Graph&, const Node& node) {
-  double step = 0;
-  for (int i = 0; i < node.body->size(); ++i) step += flops(*node.body, node.body->node(i));
-  return step * static_cast<double>(scan_of(node).length.size());
+  return flops(*node.body) * static_cast<double>(scan_of(node).length.size());
 }
 
 }  // namespace millrace::ops

@@ -57,14 +57,16 @@ double elements(const Type& type) { return static_cast<double>(type.shape.count(
 
 }  // namespace
 
+double flops(const Graph& graph) {
+  double sum = 0;
+  for (int i = 0; i < graph.size(); ++i) sum += flops(graph, graph.node(i));
+  return sum;
+}
+
 double flops(const Graph& graph, const Node& node) {
   const Operator& op = *node.op;
   if (op.flops) return op.flops(graph, node);
-  if (node.body) {
-    double sum = 0;
-    for (int i = 0; i < node.body->size(); ++i) sum += flops(*node.body, node.body->node(i));
-    return sum;
-  }
+  if (node.body) return flops(*node.body);
   const std::vector<Type> types = operand_types(graph, node);
   Counter counter(types);
   if (op.reduction) {

@@ -11,6 +11,8 @@ namespace millrace::ops {
 /// integers and moving data are none. Heavy operators say it themselves, all others are counted from their
 /// bodies. Padding of convolutions is not counted. All shapes must be static.
 double flops(const Graph& graph, const Node& node);
+/// Of all nodes.
+double flops(const Graph& graph);
 
 /// Bytes of operand `k` that the node has to read at least: all of it, or what gather and slice take of it.
 double bytes_read(const Graph& graph, const Node& node, int k);
