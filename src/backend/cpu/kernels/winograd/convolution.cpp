@@ -69,25 +69,19 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min({wished, (least + rows - 1) / rows * rows, tiles});
 }
 
-class Convolution : public TiledConvolution, public RightPackingKernel {
+class Convolution : public TiledConvolution {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
-      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
-
-  Convolution(const Problem& p, const TileGrid& grid, const Array* weights, const Epilogue& epilogue)
-      : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
-        p_(p),
+      : TiledConvolution(p, tile, chunk_tiles, epilogue),
         arithmetic_(arithmetic_f32()),
         filter_(p.window == 5 ? arithmetic_.five : arithmetic_.three),
-        epilogue_(epilogue),
         panel_(arithmetic_.panel),
         panels_(arithmetic_.whole_panels(p.channels) / panel_),
         block_(std::min(block, panels_ * panel_)),
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
         v_point_(tiles_ * v_row_ + cache_line),
         m_point_(tiles_ * block_ + cache_line),
-        u_point_(panels_ * p.depth * panel_ + cache_line),
-        slots_(tile_chunks()) {
+        u_point_(panels_ * p.depth * panel_ + cache_line) {
     if (!weights) return;
     packed_ = shared_form(*weights, fmt::format("winograd {} f32 by {} {}", p.window, panel_, p.flipped),
                           {f32, {weights_size()}}, [&](Array& packed) {
@@ -183,12 +177,9 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
     return end;
   }
 
-  Problem p_;
   const Arithmetic& arithmetic_;
   const Filter& filter_;
-  Epilogue epilogue_;
   int64_t panel_, panels_, block_, v_row_, v_point_, m_point_, u_point_;
-  Slots slots_;
 };
 
 }  // namespace

@@ -29,20 +29,14 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
 
 // Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of
 // x, multiplies them with a panel of weights at every point, and transforms what comes out.
-class Convolution : public TiledConvolution, public RightPackingKernel {
+class Convolution : public TiledConvolution {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
-      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
-
-  Convolution(const Problem& p, const TileGrid& grid, const Array* weights, const Epilogue& epilogue)
-      : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
-        p_(p),
-        epilogue_(epilogue),
+      : TiledConvolution(p, tile, chunk_tiles, epilogue),
         arithmetic_(gemm::arithmetic_bf16()),
         order_(arithmetic_, 9),
         units_((p.depth + 1) / 2),
         panels_((p.channels + panel - 1) / panel) {
-    slots_ = Slots(tile_chunks());
     if (weights)
       packed_ = shared_form(*weights, fmt::format("winograd bf16 {}", p.flipped), {f32, {packed_units()}},
                             [&](Array& packed) { pack_constant(*weights, packed); });
@@ -194,12 +188,9 @@ class Convolution : public TiledConvolution, public RightPackingKernel {
     return end;
   }
 
-  Problem p_;
-  Epilogue epilogue_;
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   int64_t units_, panels_;
-  Slots slots_;
 };
 
 }  // namespace

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/geometry.h"
 #include "target/provider.h"
+#include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 
@@ -75,11 +78,17 @@ class TileRows {
 };
 
 /// A convolution that is computed some tiles at a time, also row by row (RowKernel).
-class TiledConvolution : public ChunkedKernel, public RowKernel {
+class TiledConvolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
  public:
-  /// `wished`: tiles of a chunk.
-  TiledConvolution(const TileGrid& grid, int64_t height, int64_t wished)
-      : grid_(grid), rows_(grid, height), tiles_(rows_.whole(wished)) {}
+  /// Tiles have `side` results in each direction; `wished` says how many of so many are a chunk.
+  TiledConvolution(const Problem& p, int64_t side, int64_t (*wished)(const Problem&, int64_t tiles),
+                   const Epilogue& epilogue)
+      : p_(p),
+        epilogue_(epilogue),
+        grid_(grid_of(p.images, p.out_height, p.out_width, side)),
+        rows_(grid_, p.out_height),
+        tiles_(rows_.whole(wished(p, grid_.count()))),
+        slots_(tile_chunks()) {}
 
   int64_t most_rows() const override { return rows_.most(); }
   int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
@@ -101,9 +110,12 @@ class TiledConvolution : public ChunkedKernel, public RowKernel {
     convolve(operands, results, scratch, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
   }
 
+  Problem p_;
+  Epilogue epilogue_;
   TileGrid grid_;
   TileRows rows_;
   int64_t tiles_;
+  Slots slots_;
 };
 
 }  // namespace millrace::cpu::winograd
