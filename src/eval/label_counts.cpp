@@ -1,10 +1,49 @@
 #include "eval/label_counts.h"
 
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/format.h"
 
 namespace millrace::eval {
+namespace {
+
+double label_average(LabelShare share, Average average, const LabelCounts& counts) {
+  if (counts.rows == 0) return NAN;
+  const auto& [right, told, holding, rows, exclusive] = counts;
+  if (average == Average::usual && exclusive && right.size() == 2)
+    return label_share(share, right[1], told[1], holding[1]);
+  if (average == Average::micro || (average == Average::usual && !exclusive)) {
+    const auto sum = [](const std::vector<int64_t>& list) {
+      return std::accumulate(list.begin(), list.end(), int64_t{0});
+    };
+    return label_share(share, sum(right), sum(told), sum(holding));
+  }
+  double sum = 0, classes = 0;
+  for (size_t i = 0; i < right.size(); ++i) {
+    if (exclusive && told[i] + holding[i] == 0) continue;
+    sum += label_share(share, right[i], told[i], holding[i]);
+    ++classes;
+  }
+  return sum / classes;
+}
+
+class MetricOfLabelCounts final : public Metric {
+ public:
+  explicit MetricOfLabelCounts(std::function<double(const LabelCounts&)> value) : value_(std::move(value)) {}
+  void update(const Judged& judged) override { counts_.update(judged); }
+  void merge(const Metric& other) override {
+    counts_.merge(same_metric<MetricOfLabelCounts>(other).counts_);
+  }
+  double finalize() const override { return value_(counts_); }
+
+ private:
+  std::function<double(const LabelCounts&)> value_;
+  LabelCounts counts_;
+};
+
+}  // namespace
 
 void LabelCounts::update(const Judged& judged) {
   if (judged.rows == 0) return;
@@ -52,24 +91,21 @@ double label_share(LabelShare share, int64_t right, int64_t told, int64_t holdin
   return part(2 * right, told + holding);
 }
 
-double label_average(LabelShare share, Average average, const LabelCounts& counts) {
-  if (counts.rows == 0) return NAN;
-  const auto& [right, told, holding, rows, exclusive] = counts;
-  if (average == Average::usual && exclusive && right.size() == 2)
-    return label_share(share, right[1], told[1], holding[1]);
-  if (average == Average::micro || (average == Average::usual && !exclusive)) {
-    const auto sum = [](const std::vector<int64_t>& list) {
-      return std::accumulate(list.begin(), list.end(), int64_t{0});
-    };
-    return label_share(share, sum(right), sum(told), sum(holding));
-  }
-  double sum = 0, classes = 0;
-  for (size_t i = 0; i < right.size(); ++i) {
-    if (exclusive && told[i] + holding[i] == 0) continue;
-    sum += label_share(share, right[i], told[i], holding[i]);
-    ++classes;
-  }
-  return sum / classes;
+MetricKind label_share_metric(LabelShare share, Average average, const char* name, const char* doc) {
+  const auto value = [=](const LabelCounts& counts) { return label_average(share, average, counts); };
+  return {
+      .name = name,
+      .doc = doc,
+      .outputs = {"class", "classes"},
+      .higher_is_better = true,
+      .lowest = 0,
+      .highest = 1,
+      .init = [value] { return label_counts_metric(value); },
+  };
+}
+
+std::unique_ptr<Metric> label_counts_metric(std::function<double(const LabelCounts& counts)> value) {
+  return std::make_unique<MetricOfLabelCounts>(std::move(value));
 }
 
 }  // namespace millrace::eval

@@ -1,8 +1,9 @@
 // How often each class, or label, is told, holds, and both: what precision, recall and F1 are made of.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "eval/metric.h"
@@ -25,18 +26,9 @@ double label_share(LabelShare share, int64_t right, int64_t told, int64_t holdin
 /// micro: of all classes or labels together. macro: the mean over them; classes that no row has and none is
 /// told to have are left out. usual: of two classes that of the second, of more macro, of labels micro.
 enum class Average { usual, micro, macro };
-/// NaN without rows.
-double label_average(LabelShare share, Average average, const LabelCounts& counts);
-
-template <LabelShare share, Average average>
-class LabelShareMetric final : public Metric {
- public:
-  void update(const Judged& judged) override { counts_.update(judged); }
-  void merge(const Metric& other) override { counts_.merge(same_metric<LabelShareMetric>(other).counts_); }
-  double finalize() const override { return label_average(share, average, counts_); }
-
- private:
-  LabelCounts counts_;
-};
+/// The metric of that share: NaN without rows.
+MetricKind label_share_metric(LabelShare share, Average average, const char* name, const char* doc);
+/// A metric that is `value` of what was counted.
+std::unique_ptr<Metric> label_counts_metric(std::function<double(const LabelCounts& counts)> value);
 
 }  // namespace millrace::eval

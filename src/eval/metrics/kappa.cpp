@@ -5,23 +5,15 @@
 namespace millrace::eval {
 namespace {
 
-class MetricKappa : public Metric {
- public:
-  void update(const Judged& judged) override { counts_.update(judged); }
-  void merge(const Metric& other) override { counts_.merge(same_metric<MetricKappa>(other).counts_); }
-  double finalize() const override {
-    const auto rows = static_cast<double>(counts_.rows);
-    double right = 0, chance = 0;
-    for (size_t i = 0; i < counts_.right.size(); ++i) {
-      right += static_cast<double>(counts_.right[i]);
-      chance += static_cast<double>(counts_.told[i]) * static_cast<double>(counts_.holding[i]) / rows;
-    }
-    return chance == rows ? NAN : (right - chance) / (rows - chance);
+double cohen_kappa(const LabelCounts& counts) {
+  const auto rows = static_cast<double>(counts.rows);
+  double right = 0, chance = 0;
+  for (size_t i = 0; i < counts.right.size(); ++i) {
+    right += static_cast<double>(counts.right[i]);
+    chance += static_cast<double>(counts.told[i]) * static_cast<double>(counts.holding[i]) / rows;
   }
-
- private:
-  LabelCounts counts_;
-};
+  return chance == rows ? NAN : (right - chance) / (rows - chance);
+}
 
 }  // namespace
 
@@ -32,7 +24,7 @@ MILLRACE_METRIC(kappa){
     .higher_is_better = true,
     .lowest = -1,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricKappa>(); },
+    .init = [] { return label_counts_metric(cohen_kappa); },
     .needs = "more than one class among targets and predictions",
 };
 

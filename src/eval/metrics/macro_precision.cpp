@@ -2,16 +2,8 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(macro_precision){
-    .name = "macro-precision",
-    .doc = "of those told to be of a class, the share that is: the mean over the classes, or labels",
-    .outputs = {"class", "classes"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> {
-      return std::make_unique<LabelShareMetric<LabelShare::precision, Average::macro>>();
-    },
-};
+MILLRACE_METRIC(macro_precision) = label_share_metric(
+    LabelShare::precision, Average::macro, "macro-precision",
+    "of those told to be of a class, the share that is: the mean over the classes, or labels");
 
 }  // namespace millrace::eval

@@ -2,16 +2,8 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(macro_recall){
-    .name = "macro-recall",
-    .doc = "of those of a class, the share that is told: the mean over the classes, or labels",
-    .outputs = {"class", "classes"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> {
-      return std::make_unique<LabelShareMetric<LabelShare::recall, Average::macro>>();
-    },
-};
+MILLRACE_METRIC(macro_recall) = label_share_metric(
+    LabelShare::recall, Average::macro, "macro-recall",
+    "of those of a class, the share that is told: the mean over the classes, or labels");
 
 }  // namespace millrace::eval

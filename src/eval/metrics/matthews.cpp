@@ -5,28 +5,20 @@
 namespace millrace::eval {
 namespace {
 
-class MetricMatthews : public Metric {
- public:
-  void update(const Judged& judged) override { counts_.update(judged); }
-  void merge(const Metric& other) override { counts_.merge(same_metric<MetricMatthews>(other).counts_); }
-  double finalize() const override {
-    if (counts_.rows == 0) return NAN;
-    const auto rows = static_cast<double>(counts_.rows);
-    double right = 0, both = 0, told = 0, holding = 0;
-    for (size_t i = 0; i < counts_.right.size(); ++i) {
-      const auto said = static_cast<double>(counts_.told[i]), is = static_cast<double>(counts_.holding[i]);
-      right += static_cast<double>(counts_.right[i]);
-      both += said * is;
-      told += said * said;
-      holding += is * is;
-    }
-    const double spread = (rows * rows - told) * (rows * rows - holding);
-    return spread == 0 ? 0 : (right * rows - both) / std::sqrt(spread);
+double matthews_correlation(const LabelCounts& counts) {
+  if (counts.rows == 0) return NAN;
+  const auto rows = static_cast<double>(counts.rows);
+  double right = 0, both = 0, told = 0, holding = 0;
+  for (size_t i = 0; i < counts.right.size(); ++i) {
+    const auto said = static_cast<double>(counts.told[i]), is = static_cast<double>(counts.holding[i]);
+    right += static_cast<double>(counts.right[i]);
+    both += said * is;
+    told += said * said;
+    holding += is * is;
   }
-
- private:
-  LabelCounts counts_;
-};
+  const double spread = (rows * rows - told) * (rows * rows - holding);
+  return spread == 0 ? 0 : (right * rows - both) / std::sqrt(spread);
+}
 
 }  // namespace
 
@@ -37,7 +29,7 @@ MILLRACE_METRIC(matthews){
     .higher_is_better = true,
     .lowest = -1,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricMatthews>(); },
+    .init = [] { return label_counts_metric(matthews_correlation); },
 };
 
 }  // namespace millrace::eval

@@ -2,16 +2,8 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(micro_f1){
-    .name = "micro-f1",
-    .doc = "F1, 2 · right / (told + holding): of all classes, or labels, together",
-    .outputs = {"class", "classes"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> {
-      return std::make_unique<LabelShareMetric<LabelShare::f1, Average::micro>>();
-    },
-};
+MILLRACE_METRIC(micro_f1) = label_share_metric(
+    LabelShare::f1, Average::micro, "micro-f1",
+    "F1, 2 · right / (told + holding): of all classes, or labels, together");
 
 }  // namespace millrace::eval

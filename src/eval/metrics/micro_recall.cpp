@@ -2,16 +2,8 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(micro_recall){
-    .name = "micro-recall",
-    .doc = "of those of a class, the share that is told: of all classes, or labels, together",
-    .outputs = {"class", "classes"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> {
-      return std::make_unique<LabelShareMetric<LabelShare::recall, Average::micro>>();
-    },
-};
+MILLRACE_METRIC(micro_recall) = label_share_metric(
+    LabelShare::recall, Average::micro, "micro-recall",
+    "of those of a class, the share that is told: of all classes, or labels, together");
 
 }  // namespace millrace::eval

@@ -2,18 +2,9 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(recall){
-    .name = "recall",
-    .doc =
-        "of those of a class, the share that is told; of two classes that of the second, of more the mean "
-        "over the classes, of labels all together",
-    .outputs = {"class", "classes"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> {
-      return std::make_unique<LabelShareMetric<LabelShare::recall, Average::usual>>();
-    },
-};
+MILLRACE_METRIC(recall) = label_share_metric(
+    LabelShare::recall, Average::usual, "recall",
+    "of those of a class, the share that is told; of two classes that of the second, of more the mean over "
+    "the classes, of labels all together");
 
 }  // namespace millrace::eval
