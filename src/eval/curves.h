@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "eval/metric.h"
@@ -101,6 +103,20 @@ class CurveMetric final : public Metric {
  private:
   std::vector<Scores> curves_;
 };
+
+template <typename Scores, double (*area)(const std::vector<Tally>&)>
+MetricKind curve_metric(const char* name, const char* doc, const char* needs) {
+  return {
+      .name = name,
+      .doc = doc,
+      .outputs = {"class", "classes"},
+      .higher_is_better = true,
+      .lowest = 0,
+      .highest = 1,
+      .init = [] { return std::make_unique<CurveMetric<Scores, area>>(); },
+      .needs = needs,
+  };
+}
 
 template <typename Use>
 void each_score(const Judged& judged, Use&& use) {
