@@ -1,8 +1,12 @@
 #include "eval/ranking.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
+
+#include <millrace/exact_sum.h>
 
 #include "base/format.h"
 
@@ -40,6 +44,32 @@ std::pair<double, double> reaching(float score, std::span<const float> scores,
     }
   return {all, relevant};
 }
+
+class QueryMean final : public Metric {
+ public:
+  explicit QueryMean(OfQuery of) : of_(std::move(of)) {}
+  void update(const Judged& judged) override {
+    for (size_t begin = 0, end = 0; begin < judged.queries.size(); begin = end) {
+      while (end < judged.queries.size() && judged.queries[end] == judged.queries[begin]) ++end;
+      const double value =
+          of_(judged.outputs.subspan(begin, end - begin), judged.values.subspan(begin, end - begin));
+      if (std::isnan(value)) continue;
+      sum_.add(value);
+      ++count_;
+    }
+  }
+  void merge(const Metric& other) override {
+    const auto& more = same_metric<QueryMean>(other);
+    sum_.merge(more.sum_);
+    count_ += more.count_;
+  }
+  double finalize() const override { return count_ ? sum_.value() / static_cast<double>(count_) : NAN; }
+
+ private:
+  OfQuery of_;
+  ExactSum sum_;
+  int64_t count_ = 0;
+};
 
 }  // namespace
 
@@ -83,5 +113,7 @@ double reciprocal_rank(std::span<const float> scores, std::span<const double> re
     if (relevance[i] > 0 && !(scores[i] <= best)) best = scores[i];
   return std::isnan(best) ? NAN : 1 / reaching(static_cast<float>(best), scores, relevance).first;
 }
+
+std::unique_ptr<Metric> query_mean(OfQuery of) { return std::make_unique<QueryMean>(std::move(of)); }
 
 }  // namespace millrace::eval

@@ -2,11 +2,10 @@
 // or all stand at the last of them.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
-
-#include <millrace/exact_sum.h>
 
 #include "eval/metric.h"
 
@@ -25,30 +24,9 @@ double query_average_precision(std::span<const float> scores, std::span<const do
 /// 1 / place of the first relevant row; NaN without any.
 double reciprocal_rank(std::span<const float> scores, std::span<const double> relevance);
 
-/// The mean over queries of Own::of(scores, relevance); those for which it is NaN are left out.
-template <typename Own>
-class QueryMean : public Metric {
- public:
-  void update(const Judged& judged) override {
-    for (size_t begin = 0, end = 0; begin < judged.queries.size(); begin = end) {
-      while (end < judged.queries.size() && judged.queries[end] == judged.queries[begin]) ++end;
-      const double value = static_cast<const Own*>(this)->of(judged.outputs.subspan(begin, end - begin),
-                                                             judged.values.subspan(begin, end - begin));
-      if (std::isnan(value)) continue;
-      sum_.add(value);
-      ++count_;
-    }
-  }
-  void merge(const Metric& other) override {
-    const QueryMean& more = same_metric<Own>(other);
-    sum_.merge(more.sum_);
-    count_ += more.count_;
-  }
-  double finalize() const override { return count_ ? sum_.value() / static_cast<double>(count_) : NAN; }
-
- private:
-  ExactSum sum_;
-  int64_t count_ = 0;
-};
+/// The mean over queries of what is said of each by scores and relevance; those for which it is NaN are left
+/// out.
+using OfQuery = std::function<double(std::span<const float> scores, std::span<const double> relevance)>;
+std::unique_ptr<Metric> query_mean(OfQuery of);
 
 }  // namespace millrace::eval

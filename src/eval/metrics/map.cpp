@@ -1,16 +1,6 @@
 #include "eval/ranking.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricMeanAveragePrecision : public QueryMean<MetricMeanAveragePrecision> {
- public:
-  static double of(std::span<const float> scores, std::span<const double> relevance) {
-    return query_average_precision(scores, relevance);
-  }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(map){
     .name = "map",
@@ -20,7 +10,7 @@ MILLRACE_METRIC(map){
     .higher_is_better = true,
     .lowest = 0,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricMeanAveragePrecision>(); },
+    .init = [] { return query_mean(query_average_precision); },
     .needs = "a query with a relevant row",
 };
 

@@ -1,16 +1,6 @@
 #include "eval/ranking.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricReciprocalRank : public QueryMean<MetricReciprocalRank> {
- public:
-  static double of(std::span<const float> scores, std::span<const double> relevance) {
-    return reciprocal_rank(scores, relevance);
-  }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(mrr){
     .name = "mrr",
@@ -19,7 +9,7 @@ MILLRACE_METRIC(mrr){
     .higher_is_better = true,
     .lowest = 0,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricReciprocalRank>(); },
+    .init = [] { return query_mean(reciprocal_rank); },
     .needs = "a query with a relevant row",
 };
 

@@ -1,16 +1,6 @@
 #include "eval/ranking.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricNdcg : public QueryMean<MetricNdcg> {
- public:
-  static double of(std::span<const float> scores, std::span<const double> relevance) {
-    return ndcg(scores, relevance);
-  }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(ndcg){
     .name = "ndcg",
@@ -22,7 +12,7 @@ MILLRACE_METRIC(ndcg){
     .higher_is_better = true,
     .lowest = 0,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcg>(); },
+    .init = [] { return query_mean([](auto scores, auto relevance) { return ndcg(scores, relevance); }); },
     .needs = "a query with a relevant row",
 };
 

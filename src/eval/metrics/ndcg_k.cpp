@@ -4,16 +4,9 @@
 namespace millrace::eval {
 namespace {
 
-class MetricNdcgAt : public QueryMean<MetricNdcgAt> {
- public:
-  explicit MetricNdcgAt(int64_t k) : k_(k) {}
-  double of(std::span<const float> scores, std::span<const double> relevance) const {
-    return ndcg(scores, relevance, k_);
-  }
-
- private:
-  int64_t k_;
-};
+std::unique_ptr<Metric> ndcg_at(int64_t k) {
+  return query_mean([k](auto scores, auto relevance) { return ndcg(scores, relevance, k); });
+}
 
 }  // namespace
 
@@ -24,10 +17,10 @@ MILLRACE_METRIC(ndcg_k){
     .higher_is_better = true,
     .lowest = 0,
     .highest = 1,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(10); },
+    .init = [] { return ndcg_at(10); },
     .of_rows = [](const Tensor& logits,
                   const Tensor& targets) { return RankedRows(logits, targets).ndcg(10); },
-    .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(k); },
+    .init_of = ndcg_at,
     .needs = "a query with a relevant row",
 };
 
