@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <millrace/exact_sum.h>
@@ -40,34 +43,50 @@ double mean_of_columns(size_t columns, const Value& value) {
   return columns ? sum / static_cast<double>(columns) : NAN;
 }
 
-/// The mean over rows of what Own::add(sum, target, prediction) adds for each; of several columns their mean.
-template <typename Own>
-class ColumnMeans : public Metric {
+/// The mean over rows of what `add` says of each; of several columns their mean.
+template <typename Add>
+class ColumnMeans final : public Metric {
  public:
+  ColumnMeans(Add add, double (*shown)(double)) : add_(std::move(add)), shown_(shown) {}
   void update(const Judged& judged) override {
     if (judged.rows == 0) return;
     const auto columns = static_cast<size_t>(judged.width);
     sums_.begin(judged.width);
     for (size_t i = 0; i < judged.values.size(); ++i)
-      static_cast<Own*>(this)->add(sums_[i % columns], judged.values[i], judged.number(i));
+      add_(sums_[i % columns], judged.values[i], judged.number(i));
     count_ += judged.rows;
   }
   void merge(const Metric& other) override {
-    const ColumnMeans& more = same_metric<Own>(other);
+    const auto& more = same_metric<ColumnMeans>(other);
     sums_.merge(more.sums_);
     count_ += more.count_;
   }
-  /// What a column's mean is shown as, where Own says nothing else.
-  static double of_mean(double mean) { return mean; }
   double finalize() const override {
     const auto rows = static_cast<double>(count_);
-    return mean_of_columns(sums_.size(),
-                           [&](size_t column) { return Own::of_mean(sums_[column].value() / rows); });
+    return mean_of_columns(sums_.size(), [&](size_t column) {
+      const double mean = sums_[column].value() / rows;
+      return shown_ ? shown_(mean) : mean;
+    });
   }
 
  private:
+  Add add_;
+  double (*shown_)(double);
   ColumnSums sums_;
   int64_t count_ = 0;
+};
+
+/// The metric that is the mean of what add(sum, target, prediction) adds for each row. `shown`: what a
+/// column's mean is shown as; null: as it is.
+template <typename Add>
+std::unique_ptr<Metric> column_means(Add add, double (*shown)(double mean) = nullptr) {
+  return std::make_unique<ColumnMeans<Add>>(std::move(add), shown);
+}
+
+/// (target − prediction)², without rounding.
+inline constexpr auto add_square = [](ExactSum& sum, double value, double predicted) {
+  const double error = value - predicted;
+  sum.add_product(error, error);
 };
 
 }  // namespace millrace::eval

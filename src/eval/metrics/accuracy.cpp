@@ -1,18 +1,6 @@
 #include "eval/sums_of_rows.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricAccuracy : public ShareMetric<MetricAccuracy> {
- public:
-  void update(const Judged& judged) override {
-    for (int64_t row = 0; row < judged.rows; ++row)
-      right_ += judged.told(row) == judged.labels[static_cast<size_t>(row)];
-    count_ += judged.rows;
-  }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(accuracy){
     .name = "accuracy",
@@ -23,7 +11,12 @@ MILLRACE_METRIC(accuracy){
     .lowest = 0,
     .highest = 1,
     .interval = MetricKind::wilson,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAccuracy>(); },
+    .init =
+        [] {
+          return share_of_rows([](const Judged& judged, size_t i) {
+            return judged.told(static_cast<int64_t>(i)) == judged.labels[i];
+          });
+        },
     .of_rows = [](const Tensor& logits,
                   const Tensor& targets) { return cast(equal(argmax(logits, -1), targets), f32); },
 };

@@ -1,19 +1,6 @@
 #include "eval/sums_of_rows.h"
 
 namespace millrace::eval {
-namespace {
-
-/// Its interval counts rows, not labels: those of one row depend on each other.
-class MetricLabelAccuracy : public ShareMetric<MetricLabelAccuracy> {
- public:
-  void update(const Judged& judged) override {
-    for (size_t i = 0; i < judged.values.size(); ++i)
-      right_ += judged.told_to_hold(i) == (judged.values[i] > 0.5);
-    count_ += static_cast<int64_t>(judged.values.size());
-  }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(label_accuracy){
     .name = "label-accuracy",
@@ -23,8 +10,13 @@ MILLRACE_METRIC(label_accuracy){
     .share = true,
     .lowest = 0,
     .highest = 1,
-    .interval = MetricKind::wilson,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricLabelAccuracy>(); },
+    .interval = MetricKind::wilson,  // counts rows, not labels: those of one row depend on each other
+    .init =
+        [] {
+          return share_of_rows([](const Judged& judged, size_t i) {
+            return judged.told_to_hold(i) == (judged.values[i] > 0.5);
+          });
+        },
     .of_rows =
         [](const Tensor& logits, const Tensor& targets) {
           const Tensor told = cast(logits > 0, f32), holds = cast(targets > 0.5, f32);

@@ -4,21 +4,18 @@
 #include "eval/metric.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricAbsoluteError : public ColumnMeans<MetricAbsoluteError> {
- public:
-  static void add(ExactSum& sum, double value, double predicted) { sum.add(std::abs(value - predicted)); }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(mae){
     .name = "mae",
     .doc = "mean absolute error, in the unit of the target; of several columns the mean",
     .outputs = {"number"},
     .lowest = 0,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAbsoluteError>(); },
+    .init =
+        [] {
+          return column_means([](ExactSum& sum, double value, double predicted) {
+            sum.add(std::abs(value - predicted));
+          });
+        },
     .of_rows = [](const Tensor& numbers,
                   const Tensor& targets) { return cast(abs(numbers - targets).mean({1}), f32); },
 };

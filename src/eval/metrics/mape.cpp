@@ -8,13 +8,10 @@
 namespace millrace::eval {
 namespace {
 
-class MetricPercentageError : public ColumnMeans<MetricPercentageError> {
- public:
-  /// A target of 0 is taken for the smallest difference of numbers around 1, as scikit-learn does: one such
-  /// row with any error at all shows.
-  static void add(ExactSum& sum, double value, double predicted) {
-    sum.add(std::abs(value - predicted) / std::max(std::abs(value), std::numeric_limits<double>::epsilon()));
-  }
+/// A target of 0 is taken for the smallest difference of numbers around 1, as scikit-learn does: one such row
+/// with any error at all shows.
+constexpr auto add_share_of_error = [](ExactSum& sum, double value, double predicted) {
+  sum.add(std::abs(value - predicted) / std::max(std::abs(value), std::numeric_limits<double>::epsilon()));
 };
 
 }  // namespace
@@ -25,7 +22,7 @@ MILLRACE_METRIC(mape){
     .outputs = {"number"},
     .share = true,
     .lowest = 0,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricPercentageError>(); },
+    .init = [] { return column_means(add_share_of_error); },
 };
 
 }  // namespace millrace::eval

@@ -6,17 +6,13 @@
 namespace millrace::eval {
 namespace {
 
-class MetricPinball : public ColumnMeans<MetricPinball> {
- public:
-  explicit MetricPinball(int64_t percent) : q_(static_cast<double>(percent) / 100) {}
-  void add(ExactSum& sum, double value, double predicted) const {
+std::unique_ptr<Metric> pinball_of(int64_t percent) {
+  const double q = static_cast<double>(percent) / 100;
+  return column_means([q](ExactSum& sum, double value, double predicted) {
     const double missing = value - predicted;
-    sum.add(std::max(q_ * missing, (q_ - 1) * missing));
-  }
-
- private:
-  double q_;
-};
+    sum.add(std::max(q * missing, (q - 1) * missing));
+  });
+}
 
 }  // namespace
 
@@ -28,10 +24,8 @@ MILLRACE_METRIC(pinball){
         "of several columns the mean",
     .outputs = {"number"},
     .lowest = 0,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricPinball>(50); },
-    .init_of = [](int64_t percent) -> std::unique_ptr<Metric> {
-      return std::make_unique<MetricPinball>(percent);
-    },
+    .init = [] { return pinball_of(50); },
+    .init_of = pinball_of,
     .most = 99,
 };
 

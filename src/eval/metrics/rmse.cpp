@@ -4,18 +4,6 @@
 #include "eval/metric.h"
 
 namespace millrace::eval {
-namespace {
-
-class MetricRootSquaredError : public ColumnMeans<MetricRootSquaredError> {
- public:
-  static void add(ExactSum& sum, double value, double predicted) {
-    const double error = value - predicted;
-    sum.add_product(error, error);
-  }
-  static double of_mean(double mean) { return std::sqrt(mean); }
-};
-
-}  // namespace
 
 MILLRACE_METRIC(rmse){
     .name = "rmse",
@@ -24,7 +12,7 @@ MILLRACE_METRIC(rmse){
         "roots",
     .outputs = {"number"},
     .lowest = 0,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricRootSquaredError>(); },
+    .init = [] { return column_means(add_square, [](double mean) { return std::sqrt(mean); }); },
 };
 
 }  // namespace millrace::eval

@@ -3,27 +3,19 @@
 namespace millrace::eval {
 namespace {
 
-class MetricTopK : public ShareMetric<MetricTopK> {
- public:
-  explicit MetricTopK(int64_t k) : k_(k) {}
-  void update(const Judged& judged) override {
-    for (int64_t row = 0; row < judged.rows; ++row) {
-      const std::span<const float> logits = judged.logits(row);
-      const int64_t label = judged.labels[static_cast<size_t>(row)];
-      const float own = logits[static_cast<size_t>(label)];
-      int64_t behind = 0;  // of equals the first is the better; a NaN is behind nothing
-      for (int64_t i = 0; i < judged.width; ++i) {
-        const float other = logits[static_cast<size_t>(i)];
-        behind += other < own || (other == own && i > label);
-      }
-      right_ += judged.width - 1 - behind < k_;
+std::unique_ptr<Metric> top_of(int64_t k) {
+  return share_of_rows([k](const Judged& judged, size_t row) {
+    const std::span<const float> logits = judged.logits(static_cast<int64_t>(row));
+    const int64_t label = judged.labels[row];
+    const float own = logits[static_cast<size_t>(label)];
+    int64_t behind = 0;  // of equals the first is the better; a NaN is behind nothing
+    for (int64_t i = 0; i < judged.width; ++i) {
+      const float other = logits[static_cast<size_t>(i)];
+      behind += other < own || (other == own && i > label);
     }
-    count_ += judged.rows;
-  }
-
- private:
-  int64_t k_;
-};
+    return judged.width - 1 - behind < k;
+  });
+}
 
 }  // namespace
 
@@ -37,8 +29,8 @@ MILLRACE_METRIC(top_k){
     .lowest = 0,
     .highest = 1,
     .interval = MetricKind::wilson,
-    .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricTopK>(5); },
-    .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricTopK>(k); },
+    .init = [] { return top_of(5); },
+    .init_of = top_of,
 };
 
 }  // namespace millrace::eval
