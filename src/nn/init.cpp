@@ -5,22 +5,16 @@
 #include <millrace/nn.h>
 #include <millrace/random.h>
 
+#include "base/fnv.h"
 #include "base/format.h"
 
 namespace millrace::nn::init {
 namespace {
 
-/// FNV-1a: the stream of a parameter from its name.
-uint64_t stream_of(const std::string& name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 /// Standard normal numbers by pairs (Box and Muller).
 class Normal {
  public:
-  Normal(uint64_t seed, const std::string& name) : random_(seed, stream_of(name)) {}
+  Normal(uint64_t seed, const std::string& name) : random_(seed, fnv1a(name)) {}
   double next() {
     if (has_spare_) {
       has_spare_ = false;
@@ -52,7 +46,7 @@ Fans fans_of(const Array& parameter, const std::string& name) {
 }
 
 void fill_uniform(Array& parameter, double low, double high, uint64_t seed, const std::string& name) {
-  RandomStream random(seed, stream_of(name));
+  RandomStream random(seed, fnv1a(name));
   for (float& value : parameter.as<float>())
     value = static_cast<float>(low + (high - low) * random.uniform());
 }

@@ -17,6 +17,8 @@
 #include <millrace/nn.h>
 #include <millrace/settings.h>
 
+#include "nn/models/models.h"
+
 namespace millrace::nn {
 
 /// Samples as the module's forward pass takes them, all at once.
@@ -78,16 +80,14 @@ namespace models {
 /// ids]: of each id as many columns as there are, of which one is 1.
 Tensor table_columns(std::span<const Tensor> inputs, const ModelOptions& options);
 int64_t table_width(const ModelOptions& options);
-/// The inputs of an architecture of tables, and InputError for a table without columns.
-std::vector<InputSpec> table_inputs(const ModelOptions& options, const std::string& kind);
-/// Two classes and the usual columns, where the options say nothing of them.
-ModelOptions fitted_options(ModelOptions options, const std::string& kind);
 
-/// The architecture `kind` of tables, whose module is made of options and settings.
+/// The architecture `kind` of tables, whose module is made of options and settings: of two classes, where the
+/// options do not say.
 template <typename Own>
 Model fitted_model_of(const std::string& kind, const Settings& settings, const ModelOptions& given) {
-  const ModelOptions options = fitted_options(given, kind);
-  return {kind, std::make_shared<Own>(options, settings), table_inputs(options, kind), Task::classes};
+  ModelOptions options = table_columns_of(given, kind);
+  if (options.classes == 0) options.classes = 2;
+  return {kind, std::make_shared<Own>(options, settings), inputs_of_table(options), Task::classes};
 }
 
 /// One round, in which the module learns all: its learn(data).
