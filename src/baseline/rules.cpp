@@ -1,17 +1,11 @@
 #include "baseline/rules.h"
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/table/select.h"
 
 namespace millrace::baseline {
 namespace {
-
-std::string trimmed(std::string_view text) {
-  constexpr const char* blank = " \t\n\r";
-  const size_t begin = text.find_first_not_of(blank);
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(blank) + 1 - begin));
-}
 
 /// Cut at a mark that stands in no quotes.
 std::vector<std::string> cut(const std::string& text, std::string_view mark) {
@@ -30,7 +24,7 @@ std::vector<std::string> cut(const std::string& text, std::string_view mark) {
     }
     parts.back() += c;
   }
-  for (std::string& part : parts) part = trimmed(part);
+  for (std::string& part : parts) part = std::string(trimmed(part, " \t\n\r"));
   return parts;
 }
 

@@ -1,5 +1,4 @@
-#include "baseline/trained.h"
-
+// Baselines that learn: small trainings by the recipe's data, with another model.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "baseline/context.h"
 #include "baseline/neighbours.h"
 #include "nn/models/architecture.h"
 #include "optim/kinds.h"
@@ -41,28 +41,14 @@ class ShortLivedFolder {
   fs::path path_;
 };
 
-}  // namespace
-
-double last_of_training(const fs::path& metrics, const std::string& name) {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  if (name.empty() || !fs::exists(metrics)) return value;
-  const std::string text = read_text(metrics), key = "train/" + name;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
-                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (line.is_object() && line.contains(key) && line[key].is_number()) value = line[key].get<double>();
-    at = end + 1;
-  }
-  return value;
-}
-
 void choose_optimizer(task::Recipe& recipe, const std::string& kind) {
   recipe.train.optimizer = {};
   recipe.train.optimizer.settle("train.optimizer", kind,
                                 optim::optimizer_settings(optim::optimizer_kinds().at(kind)));
 }
 
+/// The recipe with nothing of its training but the seed, and no model yet: one that learns by lbfgs, or is
+/// fitted.
 task::Recipe plain_recipe(const Context& context) {
   task::Recipe recipe = context.task().recipe;
   const int64_t seed = recipe.train.seed;
@@ -76,10 +62,12 @@ task::Recipe plain_recipe(const Context& context) {
   return recipe;
 }
 
+/// Sets the model of that kind, as it usually is.
 void choose_model(task::Recipe& recipe, const std::string& kind) {
   recipe.model.settle("model", kind, nn::architectures().at(kind).settings);
 }
 
+/// Trains it in a folder of its own, which is gone afterwards.
 Result trained(Context& context, const task::Recipe& recipe, const std::string& name) {
   const ShortLivedFolder folder;
   const auto begin = std::chrono::steady_clock::now();
@@ -111,8 +99,6 @@ Result trained(Context& context, const task::Recipe& recipe, const std::string& 
     result.train = last_of_training(run / "metrics.jsonl", progress_name(context.task()));
   return result;
 }
-
-namespace {
 
 /// Why nothing that learns by itself is tried on these data; "" where it is.
 std::string no_training(const task::Task& task) {
@@ -182,6 +168,20 @@ Result run_fitted(Context& context, const std::string& kind) {
 }
 
 }  // namespace
+
+double last_of_training(const fs::path& metrics, const std::string& name) {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  if (name.empty() || !fs::exists(metrics)) return value;
+  const std::string text = read_text(metrics), key = "train/" + name;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (line.is_object() && line.contains(key) && line[key].is_number()) value = line[key].get<double>();
+    at = end + 1;
+  }
+  return value;
+}
 
 MILLRACE_BASELINE(linear){
     .name = "linear",

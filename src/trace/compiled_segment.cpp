@@ -30,22 +30,6 @@ CompileOptions options_for(const Graph& graph, const std::string& target) {
   return options;
 }
 
-}  // namespace
-
-CompiledSegment::CompiledSegment(const Graph& graph, const std::string& target)
-    : program_(Program::compile(graph, options_for(graph, target))) {}
-
-std::vector<Array> CompiledSegment::run(std::span<const Array> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) program_.bind_input(static_cast<int>(i), inputs[i]);
-  program_.run();
-  std::vector<Array> results;
-  for (int i = 0; i < program_.output_count(); ++i) results.push_back(program_.output(i).clone());
-  // The cache must not keep the caller's arrays alive.
-  for (size_t i = 0; i < inputs.size(); ++i)
-    program_.bind_input(static_cast<int>(i), Array(inputs[i].type(), nullptr, nullptr));
-  return results;
-}
-
 std::shared_ptr<CompiledSegment> cached_compiled(const std::string& key) {
   Cache& c = cache();
   const std::scoped_lock lock(c.mutex);
@@ -66,6 +50,36 @@ void cache_compiled(const std::string& key, std::shared_ptr<CompiledSegment> exe
     c.index.erase(c.entries.back().first);
     c.entries.pop_back();
   }
+}
+
+}  // namespace
+
+CompiledSegment::CompiledSegment(const Graph& graph, const std::string& target)
+    : program_(Program::compile(graph, options_for(graph, target))) {}
+
+std::vector<Array> CompiledSegment::run(std::span<const Array> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) program_.bind_input(static_cast<int>(i), inputs[i]);
+  program_.run();
+  std::vector<Array> results;
+  for (int i = 0; i < program_.output_count(); ++i) results.push_back(program_.output(i).clone());
+  // The cache must not keep the caller's arrays alive.
+  for (size_t i = 0; i < inputs.size(); ++i)
+    program_.bind_input(static_cast<int>(i), Array(inputs[i].type(), nullptr, nullptr));
+  return results;
+}
+
+std::shared_ptr<CompiledSegment> find_compiled(const Linear& linear, std::span<const Slot> outputs,
+                                               const std::string& target) {
+  const std::string key = target + "\n" + structure(linear, outputs);
+  if (auto found = cached_compiled(key)) return found;
+  Graph graph;
+  const std::map<Slot, Value> values = append(graph, linear);
+  std::vector<Value> results;
+  for (const Slot& slot : outputs) results.push_back(values.at(slot));
+  graph.set_outputs(std::move(results));
+  auto made = std::make_shared<CompiledSegment>(graph, target);
+  cache_compiled(key, made);
+  return made;
 }
 
 CacheCounts executable_cache_counts() {

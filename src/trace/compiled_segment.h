@@ -9,6 +9,8 @@
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
+#include "trace/linearise.h"
+
 namespace millrace::trace {
 
 /// A compiled graph that takes and returns arrays.
@@ -22,11 +24,10 @@ class CompiledSegment {
   Program program_;
 };
 
-/// The executable for a structure text (trace/linearise.h) and target, compiled by `make` when it is not in
-/// the cache. The cache keeps the `executable_cache_capacity` used last.
-template <typename Make>
-std::shared_ptr<CompiledSegment> find_compiled(const std::string& structure, const std::string& target,
-                                               Make make);
+/// The executable of operations that computes these of their values, compiled when none of the same structure
+/// and target is in the cache. The cache keeps the `executable_cache_capacity` used last.
+std::shared_ptr<CompiledSegment> find_compiled(const Linear& linear, std::span<const Slot> outputs,
+                                               const std::string& target);
 
 inline constexpr size_t executable_cache_capacity = 256;
 /// How many executables the cache holds, and how many were ever compiled.
@@ -35,18 +36,5 @@ struct CacheCounts {
   int64_t compiled = 0;
 };
 CacheCounts executable_cache_counts();
-
-std::shared_ptr<CompiledSegment> cached_compiled(const std::string& key);
-void cache_compiled(const std::string& key, std::shared_ptr<CompiledSegment> executable);
-
-template <typename Make>
-std::shared_ptr<CompiledSegment> find_compiled(const std::string& structure, const std::string& target,
-                                               Make make) {
-  const std::string key = target + "\n" + structure;
-  if (auto found = cached_compiled(key)) return found;
-  auto made = std::make_shared<CompiledSegment>(make(), target);
-  cache_compiled(key, made);
-  return made;
-}
 
 }  // namespace millrace::trace

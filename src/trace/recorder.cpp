@@ -64,15 +64,7 @@ void Recorder::enter(Piece piece, const Linear& linear) {
     last_ = path_[index];
     return;
   }
-  if (!piece.computed.empty())
-    made.executable = find_compiled(structure(linear, piece.computed), target_, [&] {
-      Graph graph;
-      const std::map<Slot, Value> values = append(graph, linear);
-      std::vector<Value> outputs;
-      for (const Slot& slot : piece.computed) outputs.push_back(values.at(slot));
-      graph.set_outputs(std::move(outputs));
-      return graph;
-    });
+  if (!piece.computed.empty()) made.executable = find_compiled(linear, piece.computed, target_);
   run(made, slots_);
   if (last_) {
     last_ = last_->add(answer_, std::move(piece.segment), capacity_);

@@ -96,15 +96,7 @@ void compute(std::span<const Tensor> tensors) {
     for (size_t r = 0; r < node->types.size(); ++r) outputs.push_back({node, static_cast<int>(r)});
   std::vector<Array> inputs;
   for (const Slot& leaf : linear.leaves) inputs.push_back(leaf.first->values[leaf.second]);
-  const auto executable = find_compiled(structure(linear, outputs), target, [&] {
-    Graph graph;
-    const std::map<Slot, Value> values = append(graph, linear);
-    std::vector<Value> results;
-    for (const Slot& slot : outputs) results.push_back(values.at(slot));
-    graph.set_outputs(std::move(results));
-    return graph;
-  });
-  const std::vector<Array> results = executable->run(inputs);
+  const std::vector<Array> results = find_compiled(linear, outputs, target)->run(inputs);
   size_t next = 0;
   for (TensorNode* node : linear.shared) {
     const size_t count = node->types.size();
