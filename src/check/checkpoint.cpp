@@ -15,14 +15,13 @@ namespace {
 
 /// Copies the arrays of a checkpoint into a model that was made anew; the name of one that it lacks, or "".
 std::string fill_model(nn::Module& model, const train::Checkpoint& from) {
-  for (const auto& list : {model.parameters(), model.buffers()})
-    for (const nn::Named& named : list) {
-      const auto found = std::find_if(from.tensors.begin(), from.tensors.end(),
-                                      [&](const auto& each) { return each.first == "model." + named.name; });
-      Array array = optim::value_of(named);
-      if (found == from.tensors.end() || found->second.type() != array.type()) return named.name;
-      array.assign(found->second);
-    }
+  for (const nn::Named& named : optim::tensors_of(model)) {
+    const auto found = std::find_if(from.tensors.begin(), from.tensors.end(),
+                                    [&](const auto& each) { return each.first == "model." + named.name; });
+    Array array = optim::value_of(named);
+    if (found == from.tensors.end() || found->second.type() != array.type()) return named.name;
+    array.assign(found->second);
+  }
   return {};
 }
 

@@ -244,18 +244,16 @@ void Context::reset() {
 
 std::vector<Array> Context::weights() {
   std::vector<Array> all;
-  for (const auto& list : {model()->parameters(), model()->buffers()})
-    for (const nn::Named& named : list) all.push_back(optim::value_of(named).clone());
+  for (const nn::Named& named : optim::tensors_of(*model())) all.push_back(optim::value_of(named).clone());
   return all;
 }
 
 void Context::set_weights(const std::vector<Array>& to) {
   size_t at = 0;
-  for (const auto& list : {model_->parameters(), model_->buffers()})
-    for (const nn::Named& named : list) {
-      Array array = optim::value_of(named);
-      array.assign(to[at++]);
-    }
+  for (const nn::Named& named : optim::tensors_of(*model_)) {
+    Array array = optim::value_of(named);
+    array.assign(to[at++]);
+  }
 }
 
 std::vector<Array> Context::outputs(std::span<const Array> given) {
@@ -301,8 +299,8 @@ void Context::measure() {
   int at = 0;
   for (const Array& array : batch()) program.bind_input(at++, array.clone());
   program.input(at++).set_int(0, 1);
-  for (const auto& list : {model_->parameters(), model_->buffers()})
-    for (const nn::Named& named : list) program.bind_input(at++, optim::value_of(named).clone());
+  for (const nn::Named& named : optim::tensors_of(*model_))
+    program.bind_input(at++, optim::value_of(named).clone());
   program.run();
   first_loss_ = program.output(0).at(0);
   const size_t count = layers.size();

@@ -18,7 +18,7 @@ std::vector<std::string> drawn_otherwise(Context& context) {
   const auto other = context.subject().make();
   const auto one = context.model()->parameters(), two = other->parameters();
   for (size_t i = 0; i < std::min(one.size(), two.size()); ++i)
-    if (!optim_value(one[i]).identical(optim_value(two[i]))) names.push_back(one[i].name);
+    if (!optim::value_of(one[i]).identical(optim::value_of(two[i]))) names.push_back(one[i].name);
   if (one.size() != two.size()) names.emplace_back("the number of parameters");
   return names;
 }

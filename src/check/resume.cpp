@@ -14,8 +14,8 @@ constexpr size_t half = 3;
 /// Puts a checkpoint into the model and into the step.
 void restore_states(Context& context, optim::TrainStep& step, const train::Checkpoint& saved) {
   States now;
-  for (const auto& list : {context.model()->parameters(), context.model()->buffers()})
-    for (const nn::Named& named : list) now.emplace_back("model." + named.name, optim::value_of(named));
+  for (const nn::Named& named : optim::tensors_of(*context.model()))
+    now.emplace_back("model." + named.name, optim::value_of(named));
   for (const auto& [name, array] : step.state()) now.emplace_back("optimizer." + name, array);
   for (auto& [name, array] : now)
     for (const auto& [saved_name, value] : saved.tensors)

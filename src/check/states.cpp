@@ -10,9 +10,8 @@ namespace millrace::check {
 
 States states_of(Context& context) {
   States states;
-  for (const auto& list : {context.model()->parameters(), context.model()->buffers()})
-    for (const nn::Named& named : list)
-      states.emplace_back("model." + named.name, optim::value_of(named).clone());
+  for (const nn::Named& named : optim::tensors_of(*context.model()))
+    states.emplace_back("model." + named.name, optim::value_of(named).clone());
   for (const auto& [name, array] : context.current_step().state())
     states.emplace_back("optimizer." + name, array.clone());
   return states;

@@ -16,8 +16,6 @@ namespace millrace::check {
 
 using States = std::vector<std::pair<std::string, Array>>;
 
-inline Array optim_value(const nn::Named& named) { return optim::value_of(named); }
-
 /// Copies of parameters and buffers ("model.NAME") and of the optimiser's state ("optimizer.NAME"), after
 /// step() was called.
 States states_of(Context& context);

@@ -101,14 +101,13 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
   made.longest = longest;
   made.compile = compile;
   const size_t parameters = model->parameters().size();
-  for (const auto& list : {model->parameters(), model->buffers()})
-    for (const nn::Named& named : list) {
-      Array value = value_of(named);
-      // What a training stored as bf16 is seen as f32 where it does not stay so.
-      if (value.dtype() == bf16 && made.weights.size() < parameters) value = value.converted(f32);
-      const bool small = narrow && stored_narrow(value.type(), made.weights.size() < parameters);
-      made.weights.push_back(small ? value.converted(bf16) : value);
-    }
+  for (const nn::Named& named : tensors_of(*model)) {
+    Array value = value_of(named);
+    // What a training stored as bf16 is seen as f32 where it does not stay so.
+    if (value.dtype() == bf16 && made.weights.size() < parameters) value = value.converted(f32);
+    const bool small = narrow && stored_narrow(value.type(), made.weights.size() < parameters);
+    made.weights.push_back(small ? value.converted(bf16) : value);
+  }
   made.graph = [model = std::move(model), function = std::move(function), narrow](const DecodeShape& shape) {
     return build_decode_graph(*model, shape, function, narrow);
   };

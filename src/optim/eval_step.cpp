@@ -45,8 +45,7 @@ std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
     options.bindings = bindings;
     int at = 0;
     for (const Array& input : inputs) options.inputs[at++] = input;
-    for (const auto& list : {model_->parameters(), model_->buffers()})
-      for (const nn::Named& named : list) options.inputs[at++] = value_of(named);
+    for (const nn::Named& named : tensors_of(*model_)) options.inputs[at++] = value_of(named);
     programs_.push_back(std::make_unique<Compiled>(Compiled{bindings, Program::compile(graph_, options)}));
     it = programs_.end() - 1;
   }
@@ -54,12 +53,11 @@ std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
   Program& program = programs_.front()->program;
   int at = 0;
   for (const Array& input : inputs) program.bind_input(at++, input);
-  for (const auto& list : {model_->parameters(), model_->buffers()})
-    for (const nn::Named& named : list) {
-      Array array = value_of(named);
-      if (!program.input(at).shares_memory(array)) program.bind_input(at, std::move(array));
-      ++at;
-    }
+  for (const nn::Named& named : tensors_of(*model_)) {
+    Array array = value_of(named);
+    if (!program.input(at).shares_memory(array)) program.bind_input(at, std::move(array));
+    ++at;
+  }
   program.run();
   std::vector<Array> results;
   for (int i = 0; i < program.output_count(); ++i) results.push_back(program.output(i));

@@ -5,6 +5,12 @@
 
 namespace millrace::optim {
 
+std::vector<nn::Named> tensors_of(nn::Module& model) {
+  std::vector<nn::Named> all = model.parameters();
+  for (const nn::Named& buffer : model.buffers()) all.push_back(buffer);
+  return all;
+}
+
 Array value_of(const nn::Named& named) {
   if (named.tensor->is_symbol())
     fail<InputError>("parameter '{}' has no value: call initialise(seed) or load values first", named.name);

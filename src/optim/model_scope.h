@@ -39,6 +39,8 @@ class ModelScope {
   std::vector<Tensor> originals_, stand_ins_;
 };
 
+/// Its parameters, then its buffers.
+std::vector<nn::Named> tensors_of(nn::Module& model);
 /// The concrete value of a parameter or buffer; InputError when it has none.
 Array value_of(const nn::Named& named);
 

@@ -31,12 +31,11 @@ std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scalin
     state.emplace_back(made.graph.type(made.graph.inputs()[static_cast<size_t>(made.first_state()) + i]));
   if (made.scales_loss) state[0].set(0, scaling.initial);
   if (made.averages)
-    for (const auto& list : {model.parameters(), model.buffers()})
-      for (const nn::Named& named : list) {
-        const auto at = std::find(made.state.begin(), made.state.end(), "ema." + named.name);
-        if (at != made.state.end())
-          state[static_cast<size_t>(at - made.state.begin())] = value_of(named).converted(f32).clone();
-      }
+    for (const nn::Named& named : tensors_of(model)) {
+      const auto at = std::find(made.state.begin(), made.state.end(), "ema." + named.name);
+      if (at != made.state.end())
+        state[static_cast<size_t>(at - made.state.begin())] = value_of(named).converted(f32).clone();
+    }
   return state;
 }
 
@@ -58,8 +57,7 @@ CompileOptions prepared(CompileOptions options, const TrainGraph& made, nn::Modu
   options.donations = made.donations;
   options.share_copies = other;
   int at = made.first_parameter();
-  for (const auto& list : {model.parameters(), model.buffers()})
-    for (const nn::Named& named : list) options.inputs[at++] = value_of(named);
+  for (const nn::Named& named : tensors_of(model)) options.inputs[at++] = value_of(named);
   for (const Array& array : state) options.inputs[at++] = array;
   return options;
 }
@@ -100,9 +98,7 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
 
 // A tensor that was given another value has another node; all else stays bound.
 void TrainStep::bind_model() {
-  if (tensors_.empty())
-    for (const auto& list : {model_->parameters(), model_->buffers()})
-      tensors_.insert(tensors_.end(), list.begin(), list.end());
+  if (tensors_.empty()) tensors_ = tensors_of(*model_);
   bound_.resize(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = *tensors_[i].tensor;

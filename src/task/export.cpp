@@ -110,8 +110,8 @@ std::string export_model(const Task& task, std::vector<std::string>& notes, int 
   const std::string& kind = task.network->model().kind;
   options.name = kind.empty() ? "layers" : kind;
   int at = static_cast<int>(task.fields().size());
-  for (const auto& list : {task.network->parameters(), task.network->buffers()})
-    for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
+  for (const nn::Named& named : optim::tensors_of(*task.network))
+    options.weights[at++] = optim::value_of(named);
   options.texts = texts_of(task, graph, notes);
   options.metadata = metadata_of(task);
   options.opset = opset;

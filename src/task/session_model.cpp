@@ -59,8 +59,8 @@ SessionModel session_model(const Task& task, const InferenceParts& parts) {
     return inference_graph(task, length, parts);
   };
   if (parts.weights_as_inputs)
-    for (const auto& list : {task.network->parameters(), task.network->buffers()})
-      for (const nn::Named& named : list) model.weights.push_back(optim::value_of(named));
+    for (const nn::Named& named : optim::tensors_of(*task.network))
+      model.weights.push_back(optim::value_of(named));
   model.independent = {"batch"};
   model.compile = compile_options(task, task.recipe.train.precision);
   return model;

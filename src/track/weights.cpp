@@ -7,25 +7,17 @@
 #include "track/safetensors.h"
 
 namespace millrace::nn {
-namespace {
-
-std::vector<Named> weights_of(Module& model) {
-  std::vector<Named> all = model.parameters();
-  for (const Named& buffer : model.buffers()) all.push_back(buffer);
-  return all;
-}
-
-}  // namespace
 
 void save_weights(Module& model, const std::filesystem::path& path) {
   track::NamedArrays tensors;
-  for (const Named& named : weights_of(model)) tensors.emplace_back(named.name, optim::value_of(named));
+  for (const Named& named : optim::tensors_of(model))
+    tensors.emplace_back(named.name, optim::value_of(named));
   track::write_safetensors(path, tensors);
 }
 
 void load_weights(Module& model, const std::filesystem::path& path) {
   const track::SafeTensors file(path);
-  const std::vector<Named> wanted = weights_of(model);
+  const std::vector<Named> wanted = optim::tensors_of(model);
   std::map<std::string, Array> found;
   for (const Named& named : wanted) {
     if (!file.has(named.name))

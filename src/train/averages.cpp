@@ -11,12 +11,6 @@
 namespace millrace::train {
 namespace {
 
-std::vector<nn::Named> tensors_of(nn::Module& model) {
-  std::vector<nn::Named> all = model.parameters();
-  for (const nn::Named& buffer : model.buffers()) all.push_back(buffer);
-  return all;
-}
-
 void exchange(Array a, Array b) {
   a.edit<float>([&](std::span<float> x) {
     b.edit<float>([&](std::span<float> y) { std::swap_ranges(x.begin(), x.end(), y.begin()); });
@@ -30,7 +24,7 @@ void fill(Array array, double value) {
 }  // namespace
 
 Exchanged::Exchanged(nn::Module& model, const Averaged& averages) {
-  for (const nn::Named& named : tensors_of(model))
+  for (const nn::Named& named : optim::tensors_of(model))
     if (const auto found = averages.find(named.name); found != averages.end())
       pairs_.emplace_back(optim::value_of(named), found->second);
   for (const auto& [own, average] : pairs_) exchange(own, average);
@@ -41,14 +35,14 @@ Exchanged::~Exchanged() {
 }
 
 WeightMean::WeightMean(nn::Module& model) : model_(model) {
-  for (const nn::Named& named : tensors_of(model))
+  for (const nn::Named& named : optim::tensors_of(model))
     if (named.tensor->dtype() == f32) mean_.emplace(named.name, Array(named.tensor->type()));
 }
 
 void WeightMean::add() {
   ++count;
   const float part = 1 / static_cast<float>(count);
-  for (const nn::Named& named : tensors_of(model_)) {
+  for (const nn::Named& named : optim::tensors_of(model_)) {
     const auto found = mean_.find(named.name);
     if (found == mean_.end()) continue;
     const Array now = optim::value_of(named);
@@ -149,7 +143,7 @@ void Statistics::measure(data::Feed& feed, int64_t batches) {
 }
 
 void use_averages(nn::Module& model, const Checkpoint& checkpoint) {
-  for (const nn::Named& named : tensors_of(model))
+  for (const nn::Named& named : optim::tensors_of(model))
     for (const auto& [name, array] : checkpoint.tensors)
       if (name == kMovingAverage + named.name || name == kWeightMean + named.name)
         optim::value_of(named).assign(array);

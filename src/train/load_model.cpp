@@ -77,9 +77,8 @@ task::Task load_model(const std::filesystem::path& path, std::vector<std::string
 void store_model(const task::Task& task, Checkpoint& checkpoint) {
   checkpoint.encoding = task.encoding();
   checkpoint.choices = task.choices;
-  for (const auto& list : {task.network->parameters(), task.network->buffers()})
-    for (const nn::Named& named : list)
-      checkpoint.tensors.emplace_back("model." + named.name, optim::value_of(named));
+  for (const nn::Named& named : optim::tensors_of(*task.network))
+    checkpoint.tensors.emplace_back("model." + named.name, optim::value_of(named));
 }
 
 const Array& stored_array(const Checkpoint& checkpoint, const std::string& name) {
@@ -115,16 +114,15 @@ void restore_model(task::Task& task, const Checkpoint& checkpoint, bool converts
   task.choices = checkpoint.choices;
   if (task.recipe.train.precision == "bf16-pure") task.network->store_parameters(bf16);
   nn::Fitted* const fitted = task::fitted_model(task);
-  for (const auto& list : {task.network->parameters(), task.network->buffers()})
-    for (const nn::Named& named : list) {
-      // How large these are came from the data.
-      if (fitted) {
-        *named.tensor = Tensor(stored_array(checkpoint, "model." + named.name));
-        continue;
-      }
-      Array array = optim::value_of(named);
-      restore_array(checkpoint, "model." + named.name, array, converts);
+  for (const nn::Named& named : optim::tensors_of(*task.network)) {
+    // How large these are came from the data.
+    if (fitted) {
+      *named.tensor = Tensor(stored_array(checkpoint, "model." + named.name));
+      continue;
     }
+    Array array = optim::value_of(named);
+    restore_array(checkpoint, "model." + named.name, array, converts);
+  }
   if (fitted) fitted->check();
 }
 

@@ -131,11 +131,10 @@ Checkpoint TrainerState::rollback_target() {
 void TrainerState::roll_back(const std::string& why) {
   const int64_t at = done();
   const Checkpoint from = rollback_target();
-  for (const auto& list : {task.network->parameters(), task.network->buffers()})
-    for (const nn::Named& named : list) {
-      Array array = optim::value_of(named);
-      restore_array(from, "model." + named.name, array);
-    }
+  for (const nn::Named& named : optim::tensors_of(*task.network)) {
+    Array array = optim::value_of(named);
+    restore_array(from, "model." + named.name, array);
+  }
   restore_weights(from);
   step->set_step(at, at - from.step + step->left_out());
   rollback_factor *= recipe().train.rollback_lr;

@@ -8,6 +8,7 @@
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
+#include "optim/model_scope.h"
 #include "support/npz.h"
 #include "track/safetensors.h"
 
@@ -146,13 +147,12 @@ TEST_CASE("training each architecture of which there is a dump gives PyTorch's 2
     nn::Model model = nn::make_model(name);
     const track::SafeTensors weights(base.string() + ".safetensors");
     size_t loaded = 0;
-    for (const auto& list : {model.module->parameters(), model.module->buffers()})
-      for (const nn::Named& named : list) {
-        REQUIRE_MESSAGE(weights.has(named.name), named.name);
-        REQUIRE(weights.type(named.name) == named.tensor->type());
-        *named.tensor = weights.tensor(named.name);
-        ++loaded;
-      }
+    for (const nn::Named& named : optim::tensors_of(*model.module)) {
+      REQUIRE_MESSAGE(weights.has(named.name), named.name);
+      REQUIRE(weights.type(named.name) == named.tensor->type());
+      *named.tensor = weights.tensor(named.name);
+      ++loaded;
+    }
     CHECK(loaded == weights.names().size());
 
     const auto inputs = test::read_npz(base.string() + ".inputs.npz");

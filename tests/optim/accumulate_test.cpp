@@ -12,6 +12,7 @@
 #include <millrace/random.h>
 
 #include "base/thread_pool.h"
+#include "optim/model_scope.h"
 
 using namespace millrace;
 
@@ -60,8 +61,8 @@ Accumulated train(const Case& c, int64_t parts, const std::string& precision = "
     result.losses.push_back(step.loss());
   }
   for (const auto& [name, value] : step.metrics()) result.metrics[name] = value;
-  for (const auto& list : {model->parameters(), model->buffers()})
-    for (const nn::Named& named : list) result.values[named.name] = named.tensor->to_array().clone();
+  for (const nn::Named& named : optim::tensors_of(*model))
+    result.values[named.name] = named.tensor->to_array().clone();
   result.arena = step.program().arena_bytes();
   return result;
 }

@@ -6,6 +6,8 @@
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
+#include "optim/model_scope.h"
+
 using namespace millrace;
 
 namespace {
@@ -45,8 +47,7 @@ struct Guarded {
   }
   std::vector<Array> values() const {
     std::vector<Array> all;
-    for (const auto& list : {model->parameters(), model->buffers()})
-      for (const nn::Named& named : list) all.push_back(named.tensor->to_array().clone());
+    for (const nn::Named& named : optim::tensors_of(*model)) all.push_back(named.tensor->to_array().clone());
     for (const auto& [name, array] : step.state())
       if (name != "skipped_steps" && name != "good_steps") all.push_back(array.clone());
     return all;

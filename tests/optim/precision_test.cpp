@@ -11,6 +11,7 @@
 #include <millrace/optim.h>
 
 #include "base/thread_pool.h"
+#include "optim/model_scope.h"
 #include "support/small_steps.h"
 
 using namespace millrace;
@@ -127,8 +128,8 @@ TEST_CASE("bf16-pure steps do not depend on threads, and go on from where state 
       for (int i = 0; i < 3; ++i) half.step->run(1e-2);
       const auto kept = half.values();
       test::SmallStep resumed = test::make_small_step(network, "bf16-pure", choices);
-      for (const auto& list : {resumed.model->parameters(), resumed.model->buffers()})
-        for (const nn::Named& named : list) *named.tensor = Tensor(kept.at(named.name));
+      for (const nn::Named& named : optim::tensors_of(*resumed.model))
+        *named.tensor = Tensor(kept.at(named.name));
       for (auto& [name, array] : resumed.step->state())
         std::memcpy(array.data(), kept.at("state " + name).data(), static_cast<size_t>(array.bytes()));
       resumed.step->set_step(3);
@@ -277,8 +278,8 @@ TEST_CASE("fp16 agrees with the reference, and with itself when it goes on") {
     CHECK(half.step->sound());
     const auto kept = half.values();
     test::SmallStep resumed = test::make_small_step(network, "fp16", whole.step->program().choices());
-    for (const auto& list : {resumed.model->parameters(), resumed.model->buffers()})
-      for (const nn::Named& named : list) *named.tensor = Tensor(kept.at(named.name));
+    for (const nn::Named& named : optim::tensors_of(*resumed.model))
+      *named.tensor = Tensor(kept.at(named.name));
     for (auto& [name, array] : resumed.step->state())
       std::memcpy(array.data(), kept.at("state " + name).data(), static_cast<size_t>(array.bytes()));
     resumed.step->set_step(2);

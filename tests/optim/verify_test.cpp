@@ -15,6 +15,7 @@
 #include <millrace/random.h>
 
 #include "ops/build.h"
+#include "optim/model_scope.h"
 
 using namespace millrace;
 
@@ -210,8 +211,8 @@ class Training {
     const double rate = rules().at(rule).second * (precision == "bf16-pure" ? 40 : 1);
     for (int i = 0; i < made_.lr_inputs; ++i) inputs_[made_.data_inputs + i].set(0, rate);
     int at = made_.first_parameter();
-    for (const auto& list : {network_.model.module->parameters(), network_.model.module->buffers()})
-      for (const nn::Named& named : list) inputs_[at++] = named.tensor->to_array().clone();
+    for (const nn::Named& named : optim::tensors_of(*network_.model.module))
+      inputs_[at++] = named.tensor->to_array().clone();
     if (made_.scales_loss) inputs_[made_.first_state()].set(0, kScaling.initial);
     prepare();
   }

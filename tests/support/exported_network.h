@@ -25,8 +25,8 @@ inline ExportedNetwork exported_network(const nn::Model& model) {
                               true),
                           {}};
   int at = 1;
-  for (const auto& list : {model.module->parameters(), model.module->buffers()})
-    for (const nn::Named& named : list) network.options.weights[at++] = optim::value_of(named);
+  for (const nn::Named& named : optim::tensors_of(*model.module))
+    network.options.weights[at++] = optim::value_of(named);
   return network;
 }
 

@@ -4,6 +4,8 @@
 
 #include <millrace/random.h>
 
+#include "optim/model_scope.h"
+
 namespace millrace::test {
 namespace {
 
@@ -80,8 +82,8 @@ const std::vector<std::string>& small_networks() {
 
 std::map<std::string, Array> SmallStep::values() const {
   std::map<std::string, Array> found;
-  for (const auto& list : {model->parameters(), model->buffers()})
-    for (const nn::Named& named : list) found.emplace(named.name, named.tensor->to_array());
+  for (const nn::Named& named : optim::tensors_of(*model))
+    found.emplace(named.name, named.tensor->to_array());
   for (const auto& [name, array] : step->state()) found.emplace("state " + name, array.clone());
   return found;
 }
