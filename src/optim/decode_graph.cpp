@@ -14,25 +14,6 @@ bool stored_narrow(const Type& type, bool parameter) {
   return parameter && type.dtype == f32 && type.shape.rank() >= 2;
 }
 
-/// The graph with the inputs that `narrow` tells stored as bf16.
-Graph with_narrow_inputs(const Graph& from, const std::vector<bool>& narrow) {
-  Rewriter rewrite(from);
-  Graph& to = rewrite.graph();
-  for (size_t i = 0; i < from.inputs().size(); ++i) {
-    Type type = from.type(from.inputs()[i]);
-    if (narrow[i]) type.dtype = bf16;
-    rewrite.set(from.inputs()[i], to.input(from.input_names()[i], type));
-  }
-  for (size_t i = 0; i < from.inputs().size(); ++i) {
-    if (!narrow[i]) continue;
-    to.set_location(from.input_names()[i]);
-    rewrite.set(from.inputs()[i], to.add("cast", {to.inputs()[i]}, {{"dtype", f32}}));
-  }
-  for (int i = 0; i < from.size(); ++i)
-    if (!rewrite.has({i, 0})) rewrite.copy(i);
-  return rewrite.finish();
-}
-
 /// [rows, tokens or 1, vocabulary] → f32 [rows, vocabulary], or of all tokens.
 Tensor asked_logits(const Tensor& logits, const DecodeShape& shape) {
   if (logits.rank() != 3)
@@ -81,7 +62,7 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
   for (size_t i = 0; i < scope.stand_ins().size(); ++i)
     stored.push_back(narrow && stored_narrow(scope.stand_ins()[i].type(), i < scope.parameters().size()));
   inputs.insert(inputs.end(), scope.stand_ins().begin(), scope.stand_ins().end());
-  trace::Captured captured = trace::capture(inputs, outputs);
+  trace::Captured captured = with_narrow_inputs(trace::capture(inputs, outputs), stored);
   std::vector<Value> values;
   std::vector<std::string> names;
   for (const Tensor& tensor : outputs) {
@@ -90,7 +71,7 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
   }
   captured.graph.set_location("");
   captured.graph.set_outputs(std::move(values), std::move(names));
-  return narrow ? with_narrow_inputs(captured.graph, stored) : std::move(captured.graph);
+  return std::move(captured.graph);
 }
 
 DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction function, int64_t vocabulary,

@@ -1,5 +1,8 @@
 #include "optim/model_scope.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/format.h"
 #include "trace/node.h"
 
@@ -59,24 +62,27 @@ bool ModelScope::stored_narrow(size_t i) const {
   return i < parameters_.size() && originals_[i].dtype() == bf16;
 }
 
+trace::Captured ModelScope::as_stored(trace::Captured captured, int first) const {
+  std::vector<bool> narrow(captured.graph.inputs().size(), false);
+  for (auto i = static_cast<size_t>(first); i < narrow.size(); ++i)
+    narrow[i] = stored_narrow(i - static_cast<size_t>(first));
+  return with_narrow_inputs(std::move(captured), narrow);
+}
+
 // As a rewrite of the whole graph: a cast among the recorded operations would be recorded again in every
 // loop's body.
-trace::Captured ModelScope::as_stored(trace::Captured captured, int first) const {
+trace::Captured with_narrow_inputs(trace::Captured captured, const std::vector<bool>& narrow) {
+  if (std::find(narrow.begin(), narrow.end(), true) == narrow.end()) return captured;
   const Graph& from = captured.graph;
   Rewriter rewrite(from);
   Graph& to = rewrite.graph();
-  std::vector<size_t> narrow;  // inputs
   for (size_t i = 0; i < from.inputs().size(); ++i) {
-    const Value old = from.inputs()[i];
-    Type type = from.type(old);
-    if (static_cast<int>(i) >= first && stored_narrow(i - static_cast<size_t>(first))) {
-      type.dtype = bf16;
-      narrow.push_back(i);
-    }
-    rewrite.set(old, to.input(from.input_names()[i], type));
+    Type type = from.type(from.inputs()[i]);
+    if (narrow[i]) type.dtype = bf16;
+    rewrite.set(from.inputs()[i], to.input(from.input_names()[i], type));
   }
-  if (narrow.empty()) return captured;
-  for (const size_t i : narrow) {
+  for (size_t i = 0; i < from.inputs().size(); ++i) {
+    if (!narrow[i]) continue;
     to.set_location(from.input_names()[i]);
     rewrite.set(from.inputs()[i], to.add("cast", {to.inputs()[i]}, {{"dtype", f32}}));
   }

@@ -39,6 +39,9 @@ class ModelScope {
   std::vector<Tensor> originals_, stand_ins_;
 };
 
+/// What was captured with the inputs that `narrow` tells stored as bf16.
+trace::Captured with_narrow_inputs(trace::Captured captured, const std::vector<bool>& narrow);
+
 /// Its parameters, then its buffers.
 std::vector<nn::Named> tensors_of(nn::Module& model);
 /// The concrete value of a parameter or buffer; InputError when it has none.
