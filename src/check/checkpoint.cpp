@@ -1,6 +1,5 @@
 // What is saved and read back must be the model.
-#include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "base/format.h"
 #include "check/check.h"
@@ -16,11 +15,10 @@ namespace {
 /// Copies the arrays of a checkpoint into a model that was made anew; the name of one that it lacks, or "".
 std::string fill_model(nn::Module& model, const train::Checkpoint& from) {
   for (const nn::Named& named : optim::tensors_of(model)) {
-    const auto found = std::find_if(from.tensors.begin(), from.tensors.end(),
-                                    [&](const auto& each) { return each.first == "model." + named.name; });
+    const Array* const found = from.tensor("model." + named.name);
     Array array = optim::value_of(named);
-    if (found == from.tensors.end() || found->second.type() != array.type()) return named.name;
-    array.assign(found->second);
+    if (!found || found->type() != array.type()) return named.name;
+    array.assign(*found);
   }
   return {};
 }
@@ -30,31 +28,25 @@ struct Restored {
   std::vector<Array> outputs;
   std::string missing;
 };
-Restored restored_subject(Context& context, const train::Checkpoint& saved, const std::vector<Array>& given) {
+/// Of a recipe by what was learnt from the data, as `eval` and `predict` open a run.
+Restored restore_anew(Context& context, train::Checkpoint saved, const std::vector<Array>& given) {
   const Subject& s = context.subject();
-  const auto other = s.make();
+  task::Task task;
+  std::shared_ptr<nn::Module> other;
+  if (context.task()) {
+    saved.encoding = context.task()->encoding();
+    task = task::load_task(context.task()->recipe, saved.encoding);
+    task::make_network(task);
+    other = task.network;
+  } else {
+    other = s.make();
+  }
   Restored restored;
   restored.missing = fill_model(*other, saved);
   if (!restored.missing.empty()) return restored;
   std::vector<optim::TensorSpec> specs;
   for (size_t i = 0; i < given.size(); ++i) specs.push_back({s.inputs[s.given[i]].name, given[i].type()});
   optim::EvalStep step(other, specs, s.outputs);
-  for (const Array& output : step.run(given)) restored.outputs.push_back(output.converted(f32));
-  return restored;
-}
-
-/// The same by what was learnt from the data, as `eval` and `predict` open a run.
-Restored restored_task(Context& context, train::Checkpoint saved, const std::vector<Array>& given) {
-  saved.encoding = context.task()->encoding();
-  task::Task task = task::load_task(context.task()->recipe, saved.encoding);
-  task::make_network(task);
-  Restored restored;
-  restored.missing = fill_model(*task.network, saved);
-  if (!restored.missing.empty()) return restored;
-  std::vector<optim::TensorSpec> specs;
-  const Subject& s = context.subject();
-  for (size_t i = 0; i < given.size(); ++i) specs.push_back({s.inputs[s.given[i]].name, given[i].type()});
-  optim::EvalStep step(task.network, specs, s.outputs);
   for (const Array& output : step.run(given)) restored.outputs.push_back(output.converted(f32));
   return restored;
 }
@@ -68,16 +60,14 @@ Finding run_checkpoint(Context& context) {
   const States states = states_of(context);
   const train::Checkpoint saved = through_file(states, 2);
   for (const auto& [name, array] : states) {
-    const auto read = std::find_if(saved.tensors.begin(), saved.tensors.end(),
-                                   [&](const auto& each) { return each.first == name; });
-    if (read == saved.tensors.end() || !read->second.identical(array))
+    const Array* const read = saved.tensor(name);
+    if (!read || !read->identical(array))
       return failed(fmt::format("{} is another after it was written and read", name),
                     "this is a defect of Millrace, or of the disk that holds temporary files");
   }
   const std::vector<Array> given = context.given(context.batch());
   const std::vector<Array> before = context.outputs(given);
-  const Restored restored =
-      context.task() ? restored_task(context, saved, given) : restored_subject(context, saved, given);
+  const Restored restored = restore_anew(context, saved, given);
   if (!restored.missing.empty())
     return failed(
         fmt::format("a model made anew has a parameter that the checkpoint lacks: {}", restored.missing),

@@ -18,8 +18,7 @@ void restore_states(Context& context, optim::TrainStep& step, const train::Check
     now.emplace_back("model." + named.name, optim::value_of(named));
   for (const auto& [name, array] : step.state()) now.emplace_back("optimizer." + name, array);
   for (auto& [name, array] : now)
-    for (const auto& [saved_name, value] : saved.tensors)
-      if (saved_name == name) array.assign(value);
+    if (const Array* const value = saved.tensor(name)) array.assign(*value);
   step.set_step(saved.step);
 }
 

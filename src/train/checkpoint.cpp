@@ -27,6 +27,17 @@ T parse_number(const std::string& text, const fs::path& path) {
 
 }  // namespace
 
+const Array* Checkpoint::tensor(const std::string& name) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first == name; });
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+int64_t Checkpoint::counter(const std::string& name) const {
+  const auto found = counters.find(name);
+  return found == counters.end() ? 0 : found->second;
+}
+
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   track::Metadata metadata{{"format", format_name},
                            {"schema", fmt::format("{}", schema)},

@@ -23,6 +23,11 @@ struct Checkpoint {
   std::map<std::string, std::string> choices;  // of kernels, made by timing
   std::string encoding;                        // Task::encoding(): what was learnt from the data
   track::NamedArrays tensors;
+
+  /// Null where there is none.
+  const Array* tensor(const std::string& name) const;
+  /// 0 where there is none.
+  int64_t counter(const std::string& name) const;
 };
 
 /// The file is sound, but its schema is not the one this program reads.

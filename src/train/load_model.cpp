@@ -82,13 +82,12 @@ void store_model(const task::Task& task, Checkpoint& checkpoint) {
 }
 
 const Array& stored_array(const Checkpoint& checkpoint, const std::string& name) {
-  const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
-                                  [&](const auto& item) { return item.first == name; });
-  if (found == checkpoint.tensors.end())
+  const Array* const found = checkpoint.tensor(name);
+  if (!found)
     fail<InputError>(
         "the checkpoint has no tensor '{}': the model, optimizer or train.precision of its run is another",
         name);
-  return found->second;
+  return *found;
 }
 
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array, bool converts) {

@@ -145,12 +145,8 @@ void TrainerState::restore(const Checkpoint& from) {
     if (from.sums.contains("test/" + name))
       last_test.push_back(
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
-  const auto counter = [&](const std::string& name) {
-    const auto found = from.counters.find(name);
-    return found == from.counters.end() ? 0 : found->second;
-  };
-  samples_seen = counter("progress/samples");
-  tokens_seen = counter("progress/tokens");
+  samples_seen = from.counter("progress/samples");
+  tokens_seen = from.counter("progress/tokens");
   if (fitting) {
     std::vector<std::pair<std::string, Array>> state;
     for (const auto& [name, array] : from.tensors)
@@ -160,43 +156,34 @@ void TrainerState::restore(const Checkpoint& from) {
     return;
   }
   restore_weights(from);
-  bad_in_row = counter("bad/in_row");
-  bad_in_epoch = counter("bad/in_epoch");
-  bad_steps = counter("bad/skipped");
-  rollbacks = counter("bad/rollbacks");
-  rollback_step = counter("bad/rollback_step");
+  bad_in_row = from.counter("bad/in_row");
+  bad_in_epoch = from.counter("bad/in_epoch");
+  bad_steps = from.counter("bad/skipped");
+  rollbacks = from.counter("bad/rollbacks");
+  rollback_step = from.counter("bad/rollback_step");
   if (from.sums.contains("bad/rate")) rollback_factor = sum("bad/rate");
   if (from.sums.contains("schedule/factor")) watched.factor = sum("schedule/factor");
   if (from.sums.contains("schedule/best")) watched.best = sum("schedule/best");
-  watched.waited = counter("schedule/waited");
-  watched.resting = counter("schedule/resting");
+  watched.waited = from.counter("schedule/waited");
+  watched.resting = from.counter("schedule/resting");
   data::Cursor cursor = feed().cursor();
   cursor.epoch = from.counters.at("data.epoch");
   cursor.position = from.counters.at("data.position");
   cursor.state.clear();
-  for (const auto& [name, array] : from.tensors)
-    if (name == "data.cursor" && array.dtype() == i64)
-      cursor.state.assign(array.as<int64_t>().begin(), array.as<int64_t>().end());
+  if (const Array* const state = from.tensor("data.cursor"); state && state->dtype() == i64)
+    cursor.state.assign(state->as<int64_t>().begin(), state->as<int64_t>().end());
   feed().seek(cursor);
   loss_sum = sum("loss");
   for (auto& [name, value] : sums) value = sum("train/" + name);
 }
 
 void TrainerState::restore_weights(const Checkpoint& from) {
-  const auto counter = [&](const std::string& name) {
-    const auto found = from.counters.find(name);
-    return found == from.counters.end() ? 0 : found->second;
-  };
-  const auto tensor = [&](const std::string& name) {
-    return std::find_if(from.tensors.begin(), from.tensors.end(),
-                        [&](const auto& t) { return t.first == name; });
-  };
   // What another precision had, or has not, of the scale of its loss: it begins anew, and the steps that it
   // has left out stay so.
   const std::set<std::string> scale = {"loss_scale", "good_steps", "skipped_steps"};
-  const bool scaled = tensor("optimizer.loss_scale") != from.tensors.end(), scales = step->scales_loss();
-  int64_t left_out = counter("left_out");
-  if (converts && scaled && !scales) left_out += tensor("optimizer.skipped_steps")->second.int_at(0);
+  const bool scaled = from.tensor("optimizer.loss_scale") != nullptr, scales = step->scales_loss();
+  int64_t left_out = from.counter("left_out");
+  if (converts && scaled && !scales) left_out += from.tensor("optimizer.skipped_steps")->int_at(0);
   step->set_step(from.step, left_out);
   for (auto& [name, array] : step->state()) {
     Array target = array;
@@ -206,11 +193,11 @@ void TrainerState::restore_weights(const Checkpoint& from) {
   if (passes) passes->restore(from);
   if (lookahead)
     for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
-  if (mean) mean->count = counter("average.count");
+  if (mean) mean->count = from.counter("average.count");
   if (mean && mean->count > 0)
     for (auto& [name, array] : mean->get()) restore_array(from, kWeightMean + name, array);
-  const auto known = tensor(kLosses);
-  losses.set(known == from.tensors.end() ? std::vector<double>() : known->second.to_doubles());
+  const Array* const known = from.tensor(kLosses);
+  losses.set(known ? known->to_doubles() : std::vector<double>());
 }
 
 void TrainerState::rebuild() {
@@ -229,8 +216,7 @@ void TrainerState::restore_best(const Checkpoint& from) {
   if (value == from.sums.end() || kept == from.counters.end()) return;
   best = value->second;
   best_step = kept->second;
-  const auto waited = from.counters.find("tests_waited");
-  tests_waited = waited == from.counters.end() ? 0 : waited->second;
+  tests_waited = from.counter("tests_waited");
 }
 
 void TrainerState::note_origin() const {
