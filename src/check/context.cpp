@@ -88,6 +88,14 @@ std::string share_text(double share) {
                                    : fmt::format("{:.0f} %", 100 * share);
 }
 
+std::string few_names(const std::vector<std::string>& names) {
+  constexpr size_t most = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
 double rms(const Array& array) {
   double squares = 0;
   for (const double x : array.to_doubles()) squares += x * x;
@@ -100,10 +108,11 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
   const task::ReadProgress reading = [&](const std::string& what, int64_t done, int64_t of) {
     if (options.progress) options.progress("reading " + what, done, of);
   };
-  opened_ = task::open_training(recipe, "", 0, reading, notes_);
+  std::vector<std::string> notes;
+  opened_ = task::open_training(recipe, "", 0, reading, notes);
   training_ = &opened_->training;
   if (task::has_tests(opened_->task.recipe))
-    opened_tests_ = task::open_tests(opened_->task, "", 0, opened_->training.feed->memory(), reading, notes_);
+    opened_tests_ = task::open_tests(opened_->task, "", 0, opened_->training.feed->memory(), reading, notes);
   if (opened_tests_) tests_ = &*opened_tests_;
   task::Task& task = opened_->task;
   task::make_network(task, true);
@@ -183,8 +192,6 @@ const std::shared_ptr<nn::Module>& Context::model() {
 }
 
 bool Context::fitted() const { return task_ && task::fitted_model(*task_); }
-
-int64_t Context::rows() const { return rows_; }
 
 /// Of the length of those before.
 std::vector<Array> Context::next_batch() {
@@ -280,8 +287,8 @@ const Recorded& Context::recorded() {
   return *recorded_;
 }
 
-void Context::measure() {
-  if (measured_) return;
+const std::vector<Signal>& Context::signals() {
+  if (measured_) return signals_;
   measured_ = true;
   const Recorded& r = recorded();
   Graph graph = r.graph;
@@ -302,7 +309,6 @@ void Context::measure() {
   for (const nn::Named& named : optim::tensors_of(*model_))
     program.bind_input(at++, optim::value_of(named).clone());
   program.run();
-  first_loss_ = program.output(0).at(0);
   const size_t count = layers.size();
   for (size_t i = 0; i < count; ++i) {
     Signal signal{.name = layers[i].first,
@@ -319,16 +325,7 @@ void Context::measure() {
                           .value = optim::value_of(model_->parameters()[i]).converted(f32),
                           .gradient = program.output(static_cast<int>(next++)).converted(f32),
                           .parameter = true});
-}
-
-const std::vector<Signal>& Context::signals() {
-  measure();
   return signals_;
-}
-
-double Context::first_loss() {
-  measure();
-  return first_loss_;
 }
 
 std::shared_ptr<const optim::Optimizer> Context::optimizer() {

@@ -54,8 +54,6 @@ class Context {
   bool quick() const { return quick_; }
   /// As many samples as a check of a table looks at.
   int64_t most_samples() const { return quick_ ? 8'000 : 40'000; }
-  /// Notes and warnings of opening.
-  const std::vector<std::string>& notes() const { return notes_; }
 
   // ---- the model
 
@@ -64,7 +62,7 @@ class Context {
   /// A recipe's model that is fitted to all samples at once: it has no steps, and nothing is drawn.
   bool fitted() const;
   /// Of a batch of the subject.
-  int64_t rows() const;
+  int64_t rows() const { return rows_; }
   /// Batch `i` of training, as the step takes it.
   const std::vector<Array>& batch(size_t i = 0);
   /// Another one each time, as a training goes on; of a subject its batches over and over.
@@ -80,11 +78,9 @@ class Context {
 
   /// The loss as a graph.
   const Recorded& recorded();
-  /// The loss of a batch in training mode, its gradients by the weights as they are now, and the results of
-  /// layers, of batch 0.
+  /// Of the loss of batch 0 in training mode the gradients by the weights as they are now, and by the results
+  /// of layers.
   const std::vector<Signal>& signals();
-  /// That loss.
-  double first_loss();
   /// The compiled step; its optimiser's state is zero and the weights are as they were drawn.
   optim::TrainStep& step();
   /// The same as it is now.
@@ -107,14 +103,12 @@ class Context {
   void subject_of_task();
   void take_batches(size_t count);
   std::vector<Array> next_batch();
-  void measure();
 
   Subject subject_;
   std::optional<task::Opened> opened_;
   std::optional<task::TaskFeed> opened_tests_;
   const task::Task* task_ = nullptr;
   const task::TaskFeed *training_ = nullptr, *tests_ = nullptr;
-  std::vector<std::string> notes_;
   std::shared_ptr<nn::Module> model_;
   std::vector<Array> drawn_;  // parameters, then buffers
   int64_t length_ = 0;        // of the rows of its batches
@@ -124,7 +118,6 @@ class Context {
   std::map<std::string, std::unique_ptr<optim::EvalStep>> evals_;  // by the types of what they take
   std::optional<Recorded> recorded_;
   std::vector<Signal> signals_;
-  double first_loss_ = 0;
   bool measured_ = false, quick_ = false;
   std::unique_ptr<optim::TrainStep> step_;
 };
@@ -137,5 +130,7 @@ std::string short_number(double value);
 double rms(const Array& array);
 /// "37 %", "0.4 %"
 std::string share_text(double share);
+/// "a, b, c, d and 3 more"
+std::string few_names(const std::vector<std::string>& names);
 
 }  // namespace millrace::check

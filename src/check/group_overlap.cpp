@@ -203,8 +203,7 @@ bool counts_seconds(const std::vector<double>& numbers) {
 }
 
 /// A column of dates as days; empty where it is none.
-std::vector<double> days_of(const Context& context, const data::Dataset& from, const Column& column) {
-  (void)context;
+std::vector<double> days_of(const data::Dataset& from, const Column& column) {
   std::vector<double> days;
   if (column.numeric) {
     const bool named = named_like(column.name, {"date", "time", "timestamp", "year", "datetime"});
@@ -233,8 +232,7 @@ Finding run_time_overlap(Context& context) {
   for (const Column& column : table.columns) {
     const Column* other = find_column(tests, column.name);
     if (column.target || !other) continue;
-    const std::vector<double> before = days_of(context, trained, column),
-                              after = days_of(context, tested, *other);
+    const std::vector<double> before = days_of(trained, column), after = days_of(tested, *other);
     const Moments m = moments_of(before), t = moments_of(after);
     if (m.count < 20 || t.count < 5 || m.deviation == 0) continue;
     int64_t later = 0;  // samples of training that are newer than the middle of those to test on

@@ -32,14 +32,6 @@ bool rows_alike(const Array& array) {
   return true;
 }
 
-std::string some_names(const std::vector<std::string>& names) {
-  constexpr size_t most = 4;
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + std::min(most, std::ssize(names) * 1UL));
-  return fmt::format("{}{}", fmt::join(first, ", "),
-                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
-}
-
 Finding run_initialisation(Context& context) {
   std::vector<std::string> alike, dead, constant;
   int64_t weights = 0;
@@ -59,15 +51,15 @@ Finding run_initialisation(Context& context) {
     if (weights == 0) return not_for("the model has no weights of two or more dimensions that are trained");
     if (!alike.empty())
       return failed(
-          fmt::format("all units of {} have the same weights and the same gradient", some_names(alike)),
+          fmt::format("all units of {} have the same weights and the same gradient", few_names(alike)),
           "draw the weights at random (nn::init::kaiming_uniform, trunc_normal): units that are alike stay "
           "alike, and the layer has one unit in truth");
     if (!dead.empty())
-      return failed(fmt::format("{} begins at zero and has no gradient", some_names(dead)),
+      return failed(fmt::format("{} begins at zero and has no gradient", few_names(dead)),
                     "only one of two layers that follow each other may begin at zero: draw the other at "
                     "random");
     if (!constant.empty())
-      return warned(fmt::format("all weights of {} are one number", some_names(constant)),
+      return warned(fmt::format("all weights of {} are one number", few_names(constant)),
                     "draw them at random, unless what follows tells the units apart");
     return passed(fmt::format("{} weights: units differ, in their weights or their gradients", weights));
   }();

@@ -12,14 +12,6 @@
 namespace millrace::check {
 namespace {
 
-std::string few_names(const std::vector<std::string>& names) {
-  constexpr size_t most = 4;
-  std::string text;
-  for (size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
-  return text;
-}
-
 /// Constants that a product or convolution takes beside data: a weight that nobody registered looks so.
 /// `layers`: only within those, not where an input makes numbers of its data.
 std::vector<std::string> weights_that_are_constants(const Recorded& recorded, int64_t rows, bool layers) {
