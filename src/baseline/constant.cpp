@@ -50,8 +50,7 @@ MILLRACE_BASELINE(constant){
     .name = "constant",
     .doc =
         "the same for every sample: classes as often as they occur in training (so the most frequent one is "
-        "told), "
-        "the mean of numbers",
+        "told), the mean of numbers",
     .place = 10,
     .run = run_constant,
     .same_for_all = true,

@@ -146,8 +146,7 @@ std::optional<Neighbours> look_at_neighbours(Context& context) {
 std::string neighbours_text(const Neighbours& found) {
   if (found.duplicates)
     return fmt::format(
-        "{} of {} samples have a near duplicate; their targets differ {:.0f} % as much as those of any "
-        "two",
+        "{} of {} samples have a near duplicate; their targets differ {:.0f} % as much as those of any two",
         found.near, found.looked, 100 * found.ratio());
   return fmt::format("targets of nearest neighbours differ {:.0f} % as much as those of any two",
                      100 * found.ratio());

@@ -157,15 +157,13 @@ Finding measured_change(Context& context, size_t field) {
                chance = 1 / static_cast<double>(classes);
   const double lost = before > chance ? std::max(0.0, (before - after) / (before - chance)) : 0;
   const std::string saw = fmt::format(
-      "{} of samples as they are, and {} of changed ones, are nearest to the mean of "
-      "their own class",
+      "{} of samples as they are, and {} of changed ones, are nearest to the mean of their own class",
       share_text(before), share_text(after));
   Finding finding =
       before > 2 * chance && lost > 0.45
           ? warned(saw,
-                   "the changes may make one class of another: look at them (millrace data show "
-                   "--augment), take smaller ones, and none that mirrors or turns what has a "
-                   "direction")
+                   "the changes may make one class of another: look at them (millrace data show --augment), "
+                   "take smaller ones, and none that mirrors or turns what has a direction")
           : passed(saw);
   finding.numbers = {{"before", before}, {"after", after}, {"lost", lost}};
   return finding;

@@ -122,8 +122,7 @@ MILLRACE_CHECK_KIND(batch_leakage){
     .doc = "in evaluation, a sample is exchanged and all are moved: no other output may change",
     .matters =
         "a model whose outputs depend on who else is in the batch, or on the row, scores well in training "
-        "and "
-        "gives something else for each way in which samples are served",
+        "and gives something else for each way in which samples are served",
     .place = 260,
     .run = run_batch_leakage,
 };

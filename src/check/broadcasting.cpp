@@ -95,8 +95,7 @@ Finding run_broadcasting(Context& context) {
       Finding finding =
           failed(fmt::format("{}{}", what, node.location.empty() ? "" : ", in " + node.location.place()),
                  "give outputs and targets the same shape before they meet (squeeze, unsqueeze, reshape): "
-                 "[rows] and "
-                 "[rows, 1] make [rows, rows]");
+                 "[rows] and [rows, 1] make [rows, rows]");
       finding.numbers = {{"accidents", 1}};
       return finding;
     }
@@ -115,8 +114,7 @@ MILLRACE_CHECK_KIND(broadcasting){
     .doc = "shapes that fit by accident: each sample against each other one, one target for many outputs",
     .matters =
         "[rows] less [rows, 1] is a table of all differences, whose mean is a loss that falls to the "
-        "variance "
-        "of the targets and no further",
+        "variance of the targets and no further",
     .place = 250,
     .run = run_broadcasting,
 };

@@ -86,8 +86,7 @@ Finding run_constant_columns(Context& context) {
                       constant.empty() ? "" : fmt::format("always the same: {}", fmt::join(constant, ", ")),
                       !constant.empty() && !twins.empty() ? "; " : "",
                       twins.empty() ? "" : fmt::format("say the same: {}", fmt::join(twins, ", "))),
-          "leave them out (input.leave_out): they teach nothing, and importance is divided among "
-          "twins");
+          "leave them out (input.leave_out): they teach nothing, and importance is divided among twins");
     return passed(fmt::format("{} columns, none constant, no two that say the same", inputs));
   }();
   finding.numbers = {{"constant", static_cast<double>(constant.size())},

@@ -106,8 +106,7 @@ MILLRACE_CHECK_KIND(fitted_statistics){
     .doc = "columns that were scaled or filled up with statistics of training and test set together",
     .matters =
         "the test set has then had a say in what the model is given: small sets look better than they are, "
-        "and "
-        "new data cannot be scaled the same way",
+        "and new data cannot be scaled the same way",
     .place = 160,
     .quick = true,
     .run = run_fitted_statistics,

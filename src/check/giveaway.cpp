@@ -110,8 +110,7 @@ Finding judge_columns(Context& context, const Targets& targets, size_t count) {
                                             inputs, name, share_text(std::min(best, 1.0)));
   constexpr const char* advice =
       "is it known when a prediction is made, or was it written down after the outcome, or made from it? "
-      "Then "
-      "leave it out (input.leave_out)";
+      "Then leave it out (input.leave_out)";
   Finding finding = best > 0.98 ? failed(saw, advice) : best > 0.9 ? warned(saw, advice) : passed(saw);
   if (targets.classes.empty() && finding.verdict == Verdict::pass)
     if (const std::string made = made_of_two(table, targets); !made.empty())

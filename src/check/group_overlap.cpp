@@ -239,8 +239,7 @@ Finding run_time_overlap(Context& context) {
     for (const double day : before) later += day > t.mean;
     const double share = static_cast<double>(later) / static_cast<double>(m.count);
     const std::string saw = fmt::format(
-        "{} of the samples to train on are newer, by {}, than the mean of those to "
-        "test on",
+        "{} of the samples to train on are newer, by {}, than the mean of those to test on",
         share_text(share), column.name);
     Finding finding =
         share > 0.05

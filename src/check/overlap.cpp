@@ -19,8 +19,7 @@ namespace {
 
 constexpr const char* overlap_advice =
     "results on these say what was learnt by heart: remove copies before the data is divided, and keep "
-    "copies "
-    "and changed versions of one thing together (data.test_by = \"group:COLUMN\")";
+    "copies and changed versions of one thing together (data.test_by = \"group:COLUMN\")";
 
 /// Of each sample a number for all that the inputs see of it.
 std::vector<uint64_t> row_codes(const Columns& table) {
@@ -75,8 +74,7 @@ Shared shared_codes(const std::vector<uint64_t>& training, const std::vector<uin
 
 Finding judge_shared(const Shared& shared, const char* what) {
   const std::string saw = fmt::format(
-      "{} of the {} to test on ({}) are among those of training; of training's "
-      "own {} are there twice",
+      "{} of the {} to test on ({}) are among those of training; of training's own {} are there twice",
       shared.count, what, share_text(shared.tests), share_text(shared.training));
   Finding finding = passed(saw);
   // Rows of few values are alike by chance, in training as well.

@@ -95,8 +95,7 @@ MILLRACE_CHECK_KIND(schedule){
     .doc = "the plan of a training: enough steps, a learning rate in most of them, an average that forgets",
     .matters =
         "a rate that is gone after a moment, or never comes to what was set, wastes all of a training that "
-        "looks "
-        "as if it went on",
+        "looks as if it went on",
     .place = 302,
     .run = run_schedule,
 };

@@ -229,8 +229,7 @@ MILLRACE_CHECK_KIND(test_agreement){
     .doc = "what a short training learns must hold on the test set: its classes, its channels, its labels",
     .matters =
         "where it does not, the two sets were made in different ways, and what is measured says nothing of "
-        "the "
-        "model",
+        "the model",
     .place = 305,
     .run = run_test_agreement,
 };

@@ -96,8 +96,7 @@ Finding run_unused_parameters(Context& context) {
     if (!still.empty())
       return failed(
           fmt::format("a step leaves {} as they were, though they have gradients", few_names(still)),
-          "give them to the optimiser: a group with lr_scale = 0, or a learning rate of 0, "
-          "keeps them");
+          "give them to the optimiser: a group with lr_scale = 0, or a learning rate of 0, keeps them");
     if (!constants.empty())
       return failed(fmt::format("{} multiplies by numbers that are no parameters", few_names(constants)),
                     "register weights with parameter() or child(): others are constants of the graph, which "

@@ -93,8 +93,7 @@ MILLRACE_CHECK_KIND(updates){
     .doc = "the first step: weights must move a little, by the loss and not by weight decay",
     .matters =
         "steps that are far too small learn nothing in any time, and far too large ones forget what they "
-        "were "
-        "given to begin with",
+        "were given to begin with",
     .place = 282,
     .run = run_updates,
 };

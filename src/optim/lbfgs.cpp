@@ -252,8 +252,7 @@ MILLRACE_OPTIMIZER(lbfgs){
     .name = "lbfgs",
     .doc =
         "L-BFGS on all samples: each epoch is one measurement of the loss and its gradient, and the training "
-        "ends "
-        "when that is as good as 0; for convex models (linear), with no rate and no schedule",
+        "ends when that is as good as 0; for convex models (linear), with no rate and no schedule",
     .settings =
         {{"weight_decay",
           "L2 penalty: half of it times the sum of squared weights is added to the mean loss; scikit-learn's "

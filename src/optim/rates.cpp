@@ -40,8 +40,7 @@ std::map<std::string, int64_t> layers_behind(std::span<const std::string> names)
   if (layers.size() < 2)
     fail<InputError>(
         "train.layer_decay: the names of this model's parameters number no layers ({} …): give factors by "
-        "name, "
-        "train.rates = [\"PATTERN 0.1\"]",
+        "name, train.rates = [\"PATTERN 0.1\"]",
         names.empty() ? "" : names[0]);
   const auto count = static_cast<int64_t>(layers.size());
   std::map<std::string, int64_t> behind;

@@ -93,8 +93,7 @@ void require_two_classes(const std::vector<std::string>& names, const std::strin
   if (names.size() > 1) return;
   fail<InputError>(
       "{}: all samples are of one class in the column '{}', '{}', so that there is nothing to learn; choose "
-      "another "
-      "column, add samples of other classes, or list those that are to come, as {}.classes",
+      "another column, add samples of other classes, or list those that are to come, as {}.classes",
       path, column, names.empty() ? "" : stored_text(names[0]), key);
 }
 

@@ -260,8 +260,7 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
     if (recipe.data.test_by != "random")
       fail<InputError>(
           "data.test_by = \"{}\": rows are extracts of a corpus, of which the end is kept to test on; leave "
-          "it "
-          "out",
+          "it out",
           recipe.data.test_by);
     return learnt;
   }
@@ -295,8 +294,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   if (recipe.train.batch == 0)
     fail<InputError>(
         "train.batch = \"auto\" is measured when a training begins: for this, say how many samples a batch "
-        "has, "
-        "as in train.batch=128");
+        "has, as in train.batch=128");
   if (recipe.data.stream) require_steps(recipe, "data.stream, which gives each sample once and never all,");
   if (recipe.data.stream) return open_streams(std::move(recipe), encoding, notes);
   // Some batches at least, so that the order of an epoch is a usual one.

@@ -44,8 +44,7 @@ const OutputKind& register_output(const OutputKind& kind) {
   if (!progress_metric_of(kind))
     fail<InputError>(
         "the kind of output '{}': none of its metrics ({}) is a mean over rows (MetricKind::of_rows), so "
-        "that "
-        "there is nothing to show while training runs; a metric of your own is registered first",
+        "that there is nothing to show while training runs; a metric of your own is registered first",
         kind.name, fmt::join(kind.metrics, ", "));
   return output_kinds().add(
       kind,

@@ -19,8 +19,7 @@ LossDerivatives::LossDerivatives(const Output& output, Array targets) : targets_
   if (width > most)
     fail<InputError>(
         "{}: its loss, which is not the usual one, has second derivatives of {} logits, and those of {} at "
-        "most "
-        "are looked at: leave the loss and weights of classes as they usually are",
+        "most are looked at: leave the loss and weights of classes as they usually are",
         output_key(output.section()), width, most);
   const Tensor symbols[] = {Tensor::symbol("logits", {f32, {rows, width}}),
                             Tensor::symbol("targets", targets_.type())};

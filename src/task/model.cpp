@@ -149,8 +149,7 @@ nn::Model combined_model(const Task& task, std::vector<std::function<void(const 
   if (kind && kind->fitted)
     fail<InputError>(
         "model.kind = \"{}\" is fitted to its samples, not by steps, and tells one thing of one input: there "
-        "are "
-        "{} inputs and {} outputs; make a model of each output, or choose another kind",
+        "are {} inputs and {} outputs; make a model of each output, or choose another kind",
         kind->name, task.inputs.size(), task.outputs.size());
   std::vector<nn::Head> heads;
   for (const auto& output : task.outputs) {

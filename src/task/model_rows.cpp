@@ -199,8 +199,7 @@ std::vector<data::Value> ModelRows::values(const std::vector<Array>& results, in
     }
     if (part.dims.size() > 1 || part.count != own.width)
       fail<InputError>(
-          "output '{}' is {} here, not the row of {} numbers that the model promises; .jsonl "
-          "holds it",
+          "output '{}' is {} here, not the row of {} numbers that the model promises; .jsonl holds it",
           outputs_[o].name, result.type().str(), own.width);
     if (own.largest)
       for (const int64_t i : largest(result, part.begin, part.count)) {

@@ -117,8 +117,7 @@ QueryDerivatives::QueryDerivatives(const ChosenLoss& loss, const std::string& ke
   if (!query_)
     fail<InputError>(
         "{}.loss = \"{}\" is for models that learn by steps; trees learn rankings by lambdarank, "
-        "list-softmax, "
-        "pair-logit or query-rmse",
+        "list-softmax, pair-logit or query-rmse",
         key, name);
 }
 

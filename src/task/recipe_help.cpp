@@ -51,13 +51,11 @@ std::string recipe_help() {
   std::string text = "[data]: where samples come from\n" + table_help(defaults, "data.");
   text +=
       "\n[input], or [inputs.NAME] for each of several: what the model is given. Without a kind it is found "
-      "from "
-      "the data.\n" +
+      "from the data.\n" +
       kinds_help("input", input_kinds());
   text +=
       "\n[output], or [outputs.NAME] for each of several: what the model is to give. Without a kind it is "
-      "found "
-      "from the data.\n" +
+      "found from the data.\n" +
       settings_help("output", common_output_settings()) + kinds_help("output", output_kinds()) +
       kinds_help("output.loss", loss_kinds());
   text += "\n[model]: what is between them; [model.NAME] is the network of one of several inputs\n" +

@@ -40,13 +40,11 @@ std::vector<RecipeKey> data_keys() {
   return {
       {"data.base",
        "the folder that relative paths of the recipe begin in; empty: the current one. A run remembers the "
-       "one "
-       "that it was begun in",
+       "one that it was begun in",
        SLOT(data.base)},
       path({"data.train",
             "training samples: a folder with a folder a class, a tar of them, WebDataset shards, IDX, CSV, "
-            "Parquet, "
-            "JSON lines, texts …",
+            "Parquet, JSON lines, texts …",
             SLOT(data.train)}),
       path({"data.train.NAME",
             "several sources instead, each with a name of yours: data.train = { ads = \"a.tar\", news = "
@@ -66,8 +64,7 @@ std::vector<RecipeKey> data_keys() {
        SLOT(data.epoch_samples), 0, 1e15},
       path({"data.test", "samples to test on after each epoch, in the same forms", SLOT(data.test)}),
       {"data.test_where",
-       "without data.test: these samples of data.train are kept to test on, as in "
-       "\"__key__ like '*_ann_*'\"",
+       "without data.test: these samples of data.train are kept to test on, as in \"__key__ like '*_ann_*'\"",
        SLOT(data.test_where),
        0,
        0,
@@ -75,8 +72,7 @@ std::vector<RecipeKey> data_keys() {
        check_condition},
       {"data.test_share",
        "without data.test: this share of data.train is kept to test on: of samples one in so many, always "
-       "the "
-       "same; of a corpus its end",
+       "the same; of a corpus its end",
        SLOT(data.test_share), 0, 0.9},
       {"data.test_by",
        "how data.test_share divides samples: \"random\", \"stratified\" (of each class its share), "
@@ -89,8 +85,7 @@ std::vector<RecipeKey> data_keys() {
        [](const std::string& text) { (void)data::SplitBy::parse(text); }},
       {"data.sample",
        "only a small part of what is trained on, as \"2%\" or \"500\" samples, for trying things out: of "
-       "each "
-       "class, or range of the number to be predicted, its share; whole groups of data.test_by = "
+       "each class, or range of the number to be predicted, its share; whole groups of data.test_by = "
        "\"group:COLUMN\"; of a corpus a piece. train.seed decides which; empty: all",
        SLOT(data.sample),
        0,
@@ -120,8 +115,7 @@ std::vector<RecipeKey> data_keys() {
        {"", "yes", "no"}},
       {"data.missing",
        "of CSV files: further words for what is missing, as [\"unknown\", \"-999\"]; those that programs "
-       "write "
-       "(NA, NULL, NaN …) are known",
+       "write (NA, NULL, NaN …) are known",
        SLOT(data.missing)},
       {"data.order",
        fmt::format("of the samples of an epoch: \"{}\"", fmt::join(data::order_usages(), "\", \"")),
@@ -130,20 +124,16 @@ std::vector<RecipeKey> data_keys() {
        SLOT(data.sample_weight)},
       resumable({"data.cache_mb",
                  "decoded samples are kept in memory when they fit into so many MB; tokens of texts beyond "
-                 "it go to a "
-                 "file",
+                 "it go to a file",
                  SLOT(data.cache_mb)}),
       resumable({"data.memory",
                  "most memory for samples, those kept (of streams in the shuffle buffer) and those ahead, of "
-                 "training "
-                 "and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: "
-                 "data.cache_mb for "
-                 "each, and a batch or so for each thread",
+                 "training and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: "
+                 "data.cache_mb for each, and a batch or so for each thread",
                  SLOT(data.memory)}),
       resumable({"data.most_bad",
                  "training stops when more samples than that cannot be read: below 1 a share of those tried "
-                 "(8 never "
-                 "stop it), from 1 on a number; 0: at the first",
+                 "(8 never stop it), from 1 on a number; 0: at the first",
                  SLOT(data.most_bad), 0, 1e15}),
       {"model.layers",
        "the model as a list of layers, instead of model.kind: \"conv 32 3\", \"batch-norm\", \"relu\", "
@@ -186,8 +176,7 @@ std::vector<RecipeKey> train_keys() {
        SLOT(train.lookahead_decay), 0, 1},
       {"train.rates",
        "parameters that train at another rate, by name, * being any letters, and factor: [\"*embed* 0.1\"]; "
-       "the "
-       "first that fits counts",
+       "the first that fits counts",
        SLOT(train.rates)},
       {"train.layer_decay",
        "the rate of each layer is so many times that of the one behind it (0.8, for fine-tuning), of models "
@@ -195,13 +184,11 @@ std::vector<RecipeKey> train_keys() {
        SLOT(train.layer_decay), 1e-3, 1},
       {"train.ema",
        "decay of a moving average of the weights at each step (0.999), which is what is tested, predicted "
-       "with "
-       "and exported; 0: off",
+       "with and exported; 0: off",
        SLOT(train.ema), 0, 0.9999999},
       {"train.swa",
        "from this share of the run on (0.75) the weights at the end of each epoch are averaged, and their "
-       "mean "
-       "is what is tested, predicted with and exported; 0: off",
+       "mean is what is tested, predicted with and exported; 0: off",
        SLOT(train.swa), 0, 1},
       resumable({"train.early_stopping",
                  "the training ends when the metric of train.keep_best has not become better for so many "
@@ -241,8 +228,7 @@ std::vector<RecipeKey> train_keys() {
                  SLOT(train.keep_checkpoints), 1, 1000}),
       resumable({"train.keep_best",
                  "a metric of the test set, as accuracy or NAME.accuracy: the checkpoint that is best by it "
-                 "is kept, too, "
-                 "as checkpoints/best.safetensors; empty: none",
+                 "is kept, too, as checkpoints/best.safetensors; empty: none",
                  SLOT(train.keep_best)}),
       resumable(
           {"train.log",
@@ -266,8 +252,7 @@ std::vector<RecipeKey> train_keys() {
            SLOT(train.samples), 0, 64}),
       path({"train.init_from",
             "weights to begin with: a run folder, a checkpoint of one, or any .safetensors with the names of "
-            "the "
-            "model's parameters; a head for other classes is new",
+            "the model's parameters; a head for other classes is new",
             SLOT(train.init_from)}),
       {"train.init_names",
        "what tensors of train.init_from are called in the model, as [\"encoder.*.query.* blocks.*.qkv.* "
@@ -297,8 +282,7 @@ std::vector<RecipeKey> train_keys() {
 
       resumable({"eval.metrics",
                  "what evaluation reports, of several outputs as \"NAME.METRIC\"; empty: what the outputs' "
-                 "kinds take "
-                 "by default",
+                 "kinds take by default",
                  SLOT(eval.metrics)}),
       resumable({"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20}),
       resumable(
@@ -309,10 +293,8 @@ std::vector<RecipeKey> train_keys() {
 
       resumable({"baseline.heuristic",
                  "a rule of your own that millrace baseline measures: \"hours > 40 -> 'rich'; 'poor'\" "
-                 "(CONDITION -> CLASS, the "
-                 "first that is true; of two classes a condition alone tells the second), or arithmetic on "
-                 "columns for a "
-                 "number, \"40000 * median_income\"",
+                 "(CONDITION -> CLASS, the first that is true; of two classes a condition alone tells the "
+                 "second), or arithmetic on columns for a number, \"40000 * median_income\"",
                  SLOT(baseline.heuristic)}),
       {"baseline.human",
        "a column with what people said, which millrace baseline measures; no input takes it",

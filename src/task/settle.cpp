@@ -273,8 +273,7 @@ void check_groups(const Recipe& recipe) {
     if (!groups && !group.empty())
       fail<InputError>(
           "data.group = \"{0}\" makes a sample of several rows, and {1}.kind = \"{2}\" is of single ones: "
-          "set "
-          "{1}.kind = \"{3}\", or leave data.group out",
+          "set {1}.kind = \"{3}\", or leave data.group out",
           group, key, kind, other);
   };
   for (const Section& input : recipe.inputs)

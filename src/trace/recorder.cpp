@@ -59,8 +59,7 @@ void Recorder::enter(Piece piece, const Linear& linear) {
     if (path_[index]->structure != made.structure)
       fail<TypeError>(
           "a compiled function computed something else when it was run again with the same arguments; it may "
-          "depend "
-          "only on its arguments and on constants");
+          "depend only on its arguments and on constants");
     last_ = path_[index];
     return;
   }
@@ -118,8 +117,7 @@ std::vector<Array> Recorder::finish(const std::vector<Tensor>& results) {
   if (reads_ <= path_.size())
     fail<TypeError>(
         "a compiled function read fewer values when it was run again with the same arguments; it may depend "
-        "only on its "
-        "arguments and on constants");
+        "only on its arguments and on constants");
   std::vector<Array> values;
   for (const int slot : returned) values.push_back(slots_[slot]);
   return values;

@@ -31,8 +31,7 @@ const TensorNode& known(const std::shared_ptr<TensorNode>& node) {
 [[noreturn]] void not_known(const TensorNode& symbol, const std::source_location& where) {
   fail<TypeError>(
       "{}: the host reads a value that depends on '{}', which is only known when the graph runs (or, a "
-      "parameter, after "
-      "initialise())",
+      "parameter, after initialise())",
       trace::place(where), symbol.name);
 }
 

@@ -118,9 +118,8 @@ NameRule parse_name_rule(const std::string& text) {
   }
   if (!right)
     fail<InputError>(
-        "'{}' is not a pattern of names in the file and the name in the model, such as "
-        "'encoder.*.query.* blocks.*.qkv.* 1/3' (the first of three parts) or 'h.*.fc.weight "
-        "blocks.*.fc1.weight transposed'",
+        "'{}' is not a pattern of names in the file and the name in the model, such as 'encoder.*.query.* "
+        "blocks.*.qkv.* 1/3' (the first of three parts) or 'h.*.fc.weight blocks.*.fc1.weight transposed'",
         text);
   if (std::count(rule.to.begin(), rule.to.end(), '*') > std::count(rule.from.begin(), rule.from.end(), '*'))
     fail<InputError>("'{}': the name in the model has more * than the pattern in front", text);

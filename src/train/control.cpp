@@ -133,8 +133,7 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
         if (each.resumable) keys.push_back(each.name);
       fail<InputError>(
           "'{}': --resume goes on with the run's own recipe, and what was trained so far depends on {} "
-          "(begin a "
-          "new run for another); what can be changed: {}",
+          "(begin a new run for another); what can be changed: {}",
           text, name, fmt::join(keys, ", "));
     }
     Change change{name, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};

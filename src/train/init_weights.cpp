@@ -67,8 +67,7 @@ void merge_adapters(Given& given) {
     if (!given.task || b == given.tensors.end() || weight == given.tensors.end())
       fail<InputError>(
           "train.init_from: {} has adapters (train.lora), and not beside it the recipe of its run, or not "
-          "their "
-          "weights: name the run's folder",
+          "their weights: name the run's folder",
           given.name);
     nn::Adapter adapter(a->second.shape()[1].size(), b->second.shape()[0].size(), a->second.shape()[0].size(),
                         given.task->recipe.train.lora_alpha);

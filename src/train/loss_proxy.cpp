@@ -38,8 +38,7 @@ std::string loss_proxy_text(const LossProxy& proxy, const std::string& metric, b
   if (proxy.losses.size() < enough || !(rho < weak)) return {};
   return fmt::format(
       "the training loss says {} of test {}: their rank correlation over {} evaluations is {:.2f} (1: the "
-      "lower "
-      "the loss, the better){}",
+      "lower the loss, the better){}",
       rho < -weak ? "the opposite" : "little", metric, proxy.losses.size(), rho,
       chosen ? "" : fmt::format("; train.keep_best = \"{}\" keeps the best by that", metric));
 }

@@ -170,8 +170,7 @@ Outcome Trainer::run() {
   else if (s.done() < s.total)
     s.observer.message(
         fmt::format("the training ends with step {} of {}: {} has not become better for {} tests; it was "
-                    "best at step {}, whose "
-                    "weights are the checkpoint best",
+                    "best at step {}, whose weights are the checkpoint best",
                     s.done(), s.total, s.recipe().train.keep_best, s.tests_waited, s.best_step));
   if (s.writer) s.writer->wait();
   if (s.bad_steps + s.rollbacks > 0)

@@ -199,8 +199,7 @@ void TrainerState::make_schedule() {
   if (most_samples == 0 && settings.find("warmup") && settings.number("warmup") > epochs)
     observer.message(
         fmt::format("warning: train.schedule.warmup = {} (epochs) is longer than this training, of {:.3g}: "
-                    "its rate will not "
-                    "reach train.optimizer.lr",
+                    "its rate will not reach train.optimizer.lr",
                     settings.number("warmup"), epochs));
 }
 

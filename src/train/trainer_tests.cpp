@@ -33,8 +33,7 @@ void TrainerState::build_mean() {
   if (feed().streamed())
     fail<InputError>(
         "train.swa measures the running statistics of batch norms ({}) anew, on training data that a stream "
-        "gives "
-        "once: use train.ema, or data with random access",
+        "gives once: use train.ema, or data with random access",
         *moving.begin());
   const auto all = feed().fields();
   statistics.emplace(task, std::vector<data::Field>(all.begin(), all.end()), std::move(moving),

@@ -54,16 +54,14 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
   const double blocked = times.loading - times.working - times.queued;
   if (blocked > times.loading / 2)
     return fmt::format(
-        "data: bound by reading at {} {}/s: the model waited {:.0f} % of the time, the loader's "
-        "threads "
+        "data: bound by reading at {} {}/s: the model waited {:.0f} % of the time, the loader's threads "
         "{:.0f} % of theirs for bytes ({}); {}; a faster source or millrace pack would help",
         rate_text(rate), means.unit, 100 * wait, 100 * blocked / times.loading, loader, model);
   const double limit = means.cpus / std::max(each, 1e-12);
   if (times.queued > times.working && share < wait / 2)
     return fmt::format(
-        "data: short of CPUs at {} {}/s: the model waited {:.0f} % of the time, the loader's threads "
-        "stood in "
-        "line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
+        "data: short of CPUs at {} {}/s: the model waited {:.0f} % of the time, the loader's threads stood "
+        "in line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
         rate_text(rate), means.unit, 100 * wait, 100 * times.queued / times.loading, loader, model);
   // Samples that are ready in memory: what is left is putting batches together.
   if (means.cached && share < wait / 2)

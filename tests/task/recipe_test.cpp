@@ -220,8 +220,7 @@ TEST_CASE("an unknown key is named with its place and the nearest valid key") {
              "output.loss.label_smoothing means nothing to output.loss.kind = 'mse'"));
   CHECK(says(recipe_error("[output]\nloss = \"msee\"\n"), "did you mean 'mse'?"));
   CHECK(says(recipe_error("[input]\nkind = \"pictures\"\n"),
-             "r.toml:2:8: input.kind cannot be 'pictures'; did you "
-             "mean 'picture'?"));
+             "r.toml:2:8: input.kind cannot be 'pictures'; did you mean 'picture'?"));
   CHECK(says(recipe_error(example_recipe, {"model.width=3"}),
              "model.width means nothing to model.kind = 'airbench'"));
 }

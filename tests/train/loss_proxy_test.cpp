@@ -28,8 +28,7 @@ TEST_CASE("evaluations are read from the lines of epochs, and a weak correlation
   proxy.values = {0.6, 0.5, 0.7, 0.65, 0.55};
   CHECK(train::loss_proxy_text(proxy, "accuracy", true) ==
         "the training loss says little of test accuracy: their rank correlation over 5 evaluations is 0.10 "
-        "(1: the "
-        "lower the loss, the better)");
+        "(1: the lower the loss, the better)");
   proxy.values = {0.9, 0.8, 0.7, 0.6, 0.5};
   const std::string opposite = train::loss_proxy_text(proxy, "accuracy", false);
   CHECK(opposite.find("the opposite of test accuracy") != std::string::npos);

@@ -32,8 +32,7 @@ MILLRACE_METRIC(brier){
     .name = "brier",
     .doc =
         "Brier score, the squared error of probabilities: of two classes that of the second's, of more the "
-        "sum "
-        "over them, of labels the mean",
+        "sum over them, of labels the mean",
     .outputs = {"class", "classes"},
     .lowest = 0,
     .highest = 2,

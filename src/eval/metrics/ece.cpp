@@ -67,8 +67,7 @@ MILLRACE_METRIC(ece){
     .name = "ece",
     .doc =
         "expected calibration error: mean gap between confidence and accuracy in 15 bins; of labels between "
-        "how "
-        "probable they are and how often they hold",
+        "how probable they are and how often they hold",
     .outputs = {"class", "classes", "tokens"},
     .lowest = 0,
     .highest = 1,

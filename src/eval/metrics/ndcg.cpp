@@ -6,8 +6,7 @@ MILLRACE_METRIC(ndcg){
     .name = "ndcg",
     .doc =
         "normalised discounted cumulative gain, with gains 2^relevance - 1, of all rows of a query; the mean "
-        "over "
-        "queries with a relevant row",
+        "over queries with a relevant row",
     .outputs = {"rank"},
     .higher_is_better = true,
     .lowest = 0,

@@ -20,8 +20,7 @@ MILLRACE_METRIC(pinball){
     .name = "pinball-50",
     .doc =
         "mean loss of predicting the quantile of 50 percent, the median; pinball-1 to pinball-99 of other "
-        "ones; "
-        "of several columns the mean",
+        "ones; of several columns the mean",
     .outputs = {"number"},
     .lowest = 0,
     .init = [] { return pinball_of(50); },

@@ -4,8 +4,7 @@ namespace millrace::eval {
 
 MILLRACE_METRIC(pr_auc_exact) = curve_metric<KeptScores, average_precision>(
     "pr-auc-exact",
-    "pr-auc of the scores as they are; keeps them all in memory, and its interval sorts them twenty "
-    "times",
+    "pr-auc of the scores as they are; keeps them all in memory, and its interval sorts them twenty times",
     "rows of the class whose scores it is about");
 
 }  // namespace millrace::eval

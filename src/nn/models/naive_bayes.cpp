@@ -89,8 +89,7 @@ std::unique_ptr<Fitting> NaiveBayes::fit(FitData data) {
   if (data.predicted == Predicted::numbers)
     fail<InputError>(
         "model.kind = \"naive_bayes\" tells classes and labels, not numbers: boosting, nearest_neighbours "
-        "and "
-        "table do");
+        "and table do");
   return std::make_unique<OneRound<NaiveBayes>>(*this, std::move(data));
 }
 

@@ -341,16 +341,14 @@ MILLRACE_INPUT(picture){
           std::string()},
          {"augment",
           "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
-          "\"flip\", "
-          "\"colour-jitter brightness=0.4\" …",
+          "\"flip\", \"colour-jitter brightness=0.4\" …",
           std::vector<std::string>()},
          {"mix",
           "samples of a batch mixed with each other, and so their targets: \"mixup 0.2\", \"cutmix 1\"",
           std::vector<std::string>()},
          {"resize",
           "side in pixels that pictures are resized to, or with crop their shorter side; 0: as they are. "
-          "Where "
-          "augment begins with random-resized-crop, pictures are resized and cropped only to evaluate",
+          "Where augment begins with random-resized-crop, pictures are resized and cropped only to evaluate",
           int64_t{0}, 0, 4096},
          {"crop", "side of the square that is cut out of the middle, after resizing; 0: nothing is cut",
           int64_t{0}, 0, 4096},
@@ -363,8 +361,7 @@ MILLRACE_INPUT(picture){
           1e-6, 1e6},
          {"tta",
           "test-time augmentation of the last test and of millrace eval: none, flip (the picture and its "
-          "mirror "
-          "image) or shift (also shifted by a pixel); earlier tests see each picture once",
+          "mirror image) or shift (also shifted by a pixel); earlier tests see each picture once",
           std::string("none"),
           -1e18,
           1e18,

@@ -341,8 +341,7 @@ std::vector<Setting> table_settings() {
        std::vector<std::string>()},
       {"leave_out", "columns that are not used", std::vector<std::string>()},
       {"categories",
-       "columns that are categories whatever they look like: numbers that are codes, texts that nearly "
-       "all "
+       "columns that are categories whatever they look like: numbers that are codes, texts that nearly all "
        "differ",
        std::vector<std::string>()},
       {"numbers", "columns that are numbers: what is none counts as missing", std::vector<std::string>()},

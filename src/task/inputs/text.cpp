@@ -32,8 +32,7 @@ void check_text(const Section& section, const Recipe& recipe) {
   if (kind == "gpt")
     fail<InputError>(
         "model.kind = \"gpt\" predicts the next token, and {}.kind = \"text\" is for what is known of whole "
-        "texts: "
-        "take encoder, bag, bert, lstm or gru, or {}.kind = \"tokens\"",
+        "texts: take encoder, bag, bert, lstm or gru, or {}.kind = \"tokens\"",
         input_key(section), input_key(section));
 }
 
@@ -65,9 +64,8 @@ MILLRACE_INPUT(text){
           std::vector<Setting> settings = token_settings();
           settings.push_back(
               {"sequences",
-               "\"padded\": every row has the full length; \"buckets 4\": texts of similar length "
-               "come together, padded to one of 4 lengths chosen by the data, or \"buckets 32 64 "
-               "128\"",
+               "\"padded\": every row has the full length; \"buckets 4\": texts of similar length come "
+               "together, padded to one of 4 lengths chosen by the data, or \"buckets 32 64 128\"",
                std::string("buckets 4")});
           return settings;
         }(),

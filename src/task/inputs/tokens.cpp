@@ -66,8 +66,7 @@ void check_tokens(const Section& section, const Recipe& recipe) {
   if ((kind == "encoder" || kind == "bert") && !masked)
     fail<InputError>(
         "model.kind = \"{}\" sees the tokens on both sides, so the next one is no task for it: set {}.masked "
-        "= "
-        "\"0.15 3\", or take gpt",
+        "= \"0.15 3\", or take gpt",
         kind, key);
   if (kind == "gpt" && masked)
     fail<InputError>(
@@ -78,8 +77,7 @@ void check_tokens(const Section& section, const Recipe& recipe) {
       kind != "bert")
     fail<InputError>(
         "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt, encoder and "
-        "bert "
-        "take others",
+        "bert take others",
         kind, key);
 }
 
