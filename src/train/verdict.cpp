@@ -3,17 +3,10 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/size_text.h"
 
 namespace millrace::train {
 namespace {
-
-/// "1,510"
-std::string rate_text(double per_second) {
-  std::string text = fmt::format("{:.0f}", per_second);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), 1, ',');
-  return text;
-}
 
 /// "102 µs", "3.1 ms"
 std::string short_time(double seconds) {
@@ -50,19 +43,20 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
     return fmt::format("data: the model waited {:.1f} % of the time for {} ({})", 100 * wait, means.unit,
                        loader);
   const double model_rate = samples / std::max(times.seconds - times.waiting, 1e-3 * times.seconds);
-  const std::string model = fmt::format("the model could take {}", rate_text(model_rate));
+  const std::string model = fmt::format("the model could take {}", thousands(std::llrint(model_rate)));
+  const std::string told_rate = thousands(std::llrint(rate));
   const double blocked = times.loading - times.working - times.queued;
   if (blocked > times.loading / 2)
     return fmt::format(
         "data: bound by reading at {} {}/s: the model waited {:.0f} % of the time, the loader's threads "
         "{:.0f} % of theirs for bytes ({}); {}; a faster source or millrace pack would help",
-        rate_text(rate), means.unit, 100 * wait, 100 * blocked / times.loading, loader, model);
+        told_rate, means.unit, 100 * wait, 100 * blocked / times.loading, loader, model);
   const double limit = means.cpus / std::max(each, 1e-12);
   if (times.queued > times.working && share < wait / 2)
     return fmt::format(
         "data: short of CPUs at {} {}/s: the model waited {:.0f} % of the time, the loader's threads stood "
         "in line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
-        rate_text(rate), means.unit, 100 * wait, 100 * times.queued / times.loading, loader, model);
+        told_rate, means.unit, 100 * wait, 100 * times.queued / times.loading, loader, model);
   // Samples that are ready in memory: what is left is putting batches together.
   if (means.cached && share < wait / 2)
     return fmt::format("data: the model waited {:.0f} % of the time for {} ({})", 100 * wait, means.unit,
@@ -70,8 +64,8 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
   return fmt::format(
       "data: decode-bound at {} {}/s: {:.0f} % of what {} CPU{} can get ready ({}); the model waited "
       "{:.0f} % of the time; {}; {}",
-      rate_text(rate), means.unit, 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
-      rate_text(limit), 100 * wait, model, remedy(means, model_rate / rate));
+      told_rate, means.unit, 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
+      thousands(std::llrint(limit)), 100 * wait, model, remedy(means, model_rate / rate));
 }
 
 }  // namespace millrace::train
