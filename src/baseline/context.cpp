@@ -145,7 +145,7 @@ std::vector<eval::Measured> Context::judged_constant(const std::vector<std::vect
   std::vector<eval::Measurement> made = measurements();
   const task::Output& output = *task().outputs[0];
   data::Feed& feed = *tests_.feed;
-  const size_t field = feed.field(output.from()->prefix() + "targets");
+  const size_t field = feed.field(output.target_field());
   const auto input = std::find_if(task().inputs.begin(), task().inputs.end(),
                                   [&](const auto& each) { return each.get() == output.from(); });
   const auto number = static_cast<size_t>(input - task().inputs.begin());
@@ -178,7 +178,7 @@ std::vector<double> Context::shares(size_t output) {
   if (of.from()) {
     constexpr int64_t enough = 500;
     data::Feed& feed = *opened_.training.feed;
-    const size_t field = feed.field(of.from()->prefix() + "targets");
+    const size_t field = feed.field(of.target_field());
     const int64_t batches = std::min(enough, feed.batches_per_epoch());
     for (int64_t i = 0; i < batches; ++i) {
       progress("counting", i, batches);

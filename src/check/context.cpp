@@ -168,8 +168,7 @@ void Context::subject_of_task() {
   };
   for (const data::Field& field : task.fields()) s.given.push_back(static_cast<size_t>(place(field.name)));
   for (const auto& output : task.outputs) {
-    const auto at = static_cast<size_t>(
-        place(output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target"));
+    const auto at = static_cast<size_t>(place(output->target_field()));
     if (std::find(s.targets.begin(), s.targets.end(), at) == s.targets.end()) s.targets.push_back(at);
   }
   const Settings& rates = task.recipe.train.optimizer.settings;

@@ -52,11 +52,9 @@ std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
         (eval::metric_kind(own).texts ? texts : names).push_back(own);
         found.insert(name);
       }
-    const std::string targets =
-        output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target";
     all.push_back({output.get(), names, eval::Measurement(names, output->section().kind, groups),
-                   eval::Measurement(texts, output->section().kind, groups), set.feed->field(targets),
-                   bytes_of(*output, task, set)});
+                   eval::Measurement(texts, output->section().kind, groups),
+                   set.feed->field(output->target_field()), bytes_of(*output, task, set)});
   }
   for (const std::string& name : metrics)
     if (!found.contains(name))
@@ -280,7 +278,7 @@ std::string undefined_text(const std::string& name) {
   return needs.empty() ? "not a number" : "not defined: it needs " + needs;
 }
 
-std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {
+std::string metrics_text(const std::vector<eval::Measured>& metrics) {
   std::string text;
   for (const eval::Measured& each : metrics)
     text += fmt::format("{}{} {}", text.empty() ? "" : "  ", each.name, metric_text(each.name, each.value));

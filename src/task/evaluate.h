@@ -42,7 +42,7 @@ std::string metric_text(const std::string& name, double value);
 /// Why it has none: "not defined: it needs rows of a class and rows of others".
 std::string undefined_text(const std::string& name);
 /// "accuracy 97.31 %  log-loss 0.0912"
-std::string metrics_text(const Task& task, const std::vector<eval::Measured>& metrics);
+std::string metrics_text(const std::vector<eval::Measured>& metrics);
 /// The kind of a metric by its name in Task::metrics().
 const eval::MetricKind& metric_of(const std::string& name);
 

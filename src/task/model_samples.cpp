@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "base/words.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture_reader.h"
@@ -65,12 +66,6 @@ Array array_of_json(const nlohmann::json& value, DType dtype, const std::string&
   const Array doubles = Array::of(f64, type.shape, nested.values);
   if (!dtype.is_float()) return doubles;
   return doubles.converted(dtype);
-}
-
-bool has_ending(const std::string& path, std::string_view ending) {
-  std::string end = fs::path(path).extension().string();
-  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
-  return end == ending;
 }
 
 bool is_json_text(std::string_view text) {
@@ -251,7 +246,7 @@ std::vector<ModelSample> ModelSamples::read(const std::string& path) const {
   if (text.starts_with("\x93NUMPY")) return {arrays(path, bytes, false)};
   if (text.starts_with("PK\x03\x04")) return {arrays(path, bytes, true)};
   if (data::is_picture_content(bytes)) return {picture(path, bytes)};
-  if (has_ending(path, ".jsonl")) {
+  if (has_ending(path, {".jsonl"})) {
     std::vector<ModelSample> samples;
     int64_t line = 0;
     for (size_t begin = 0; begin < text.size();) {
@@ -268,7 +263,7 @@ std::vector<ModelSample> ModelSamples::read(const std::string& path) const {
     }
     return samples;
   }
-  if (has_ending(path, ".json") || is_json_text(text)) return {json(path, text)};
+  if (has_ending(path, {".json"}) || is_json_text(text)) return {json(path, text)};
   fail<InputError>("{}: is no picture, .npy, .npz or JSON, which is what a model without a recipe takes",
                    path);
 }

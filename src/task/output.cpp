@@ -1,11 +1,16 @@
 #include "task/output.h"
 
 #include "base/format.h"
+#include "task/input.h"
 #include "task/recipe.h"
 
 namespace millrace::task {
 
 const OutputKind& Output::kind() const { return output_kinds().at(section_.kind); }
+
+std::string Output::target_field() const {
+  return from() ? from()->prefix() + "targets" : prefix() + "target";
+}
 
 std::vector<Setting> common_output_settings() {
   return {{"column", "column of the targets; empty: found by its name or its values", std::string()},

@@ -57,6 +57,8 @@ class Output {
   virtual bool at_places() const { return false; }
   /// The input that the targets come from ("next tokens of text"); null where they are columns.
   virtual const Input* from() const { return nullptr; }
+  /// The field of a feed that has its targets.
+  std::string target_field() const;
 
   /// Its targets of the samples of a data set: a part with the field "target"; null where an input gives them
   /// (then that input's part has the fields "targets" and maybe "counted"). InputError when the data set

@@ -14,13 +14,6 @@ struct Sight {
   float weight = 1;
 };
 
-/// How many ways there are: each input's with each other's.
-int sights(const Task& task) {
-  int count = 1;
-  for (const auto& input : task.inputs) count *= input->views();
-  return count;
-}
-
 Sight sight(const Task& task, std::span<const Array> arrays, int number) {
   Sight seen;
   for (const auto& input : task.inputs) {
@@ -35,6 +28,12 @@ Sight sight(const Task& task, std::span<const Array> arrays, int number) {
 }
 
 }  // namespace
+
+int views_of(const Task& task) {
+  int count = 1;
+  for (const auto& input : task.inputs) count *= input->views();
+  return count;
+}
 
 Predictor::Predictor(Task& task, bool views, const std::string& precision, Weights weights)
     : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {
@@ -76,7 +75,7 @@ std::vector<Array> Predictor::run(std::span<const Array> arrays, int64_t length)
 }
 
 std::vector<Array> Predictor::logits(std::span<const Array> arrays, int64_t length) {
-  const int count = views_ ? sights(task_) : 1;
+  const int count = views_ ? views_of(task_) : 1;
   if (count == 1) return run(arrays, length);
   std::vector<Array> sums;
   float weights = 0;

@@ -17,6 +17,9 @@
 
 namespace millrace::task {
 
+/// In how many ways all inputs can be seen: each one's with each other's.
+int views_of(const Task& task);
+
 /// Whether the model may have other weights, or another calibration, in the next run. Those of one that is
 /// trained are bound once, and a session runs it.
 enum class Weights { changing, trained };

@@ -25,10 +25,6 @@ std::span<const std::byte> row_bytes(const data::Feed& feed, const data::FeedBat
   return all.subspan(static_cast<size_t>(row) * each, each);
 }
 
-std::string target_field(const Output& output) {
-  return output.from() ? output.from()->prefix() + "targets" : output.prefix() + "target";
-}
-
 /// "price 12, kind new": of the only one without its name.
 void add_said(std::string& text, const std::string& name, const std::string& said) {
   if (said.empty()) return;
@@ -94,7 +90,7 @@ std::optional<Array> row_picture(const Input& input, std::span<const Array> row)
 
 std::string row_target(const Output& output, const data::Feed& feed, const data::FeedBatch& batch,
                        int64_t row, bool mixed) {
-  const auto place = field_place(feed, (mixed ? "mixed." : "") + target_field(output));
+  const auto place = field_place(feed, (mixed ? "mixed." : "") + output.target_field());
   return place ? output.target_text(row_bytes(feed, batch, *place, row)) : "";
 }
 
@@ -160,7 +156,7 @@ ShownRow ShownRows::shown(const data::FeedBatch& batch, std::span<const Array> l
     const std::span<const float> all = logits[k].as<float>();
     const size_t each = all.size() / static_cast<size_t>(feed.batch_size());
     const auto own = all.subspan(static_cast<size_t>(row) * each, each);
-    const auto target = row_bytes(feed, batch, feed.field(target_field(output)), row);
+    const auto target = row_bytes(feed, batch, feed.field(output.target_field()), row);
     add_said(shown.target, output.name(), output.target_text(target));
     add_said(shown.prediction, output.name(), output.predicted_text(own, target));
   }

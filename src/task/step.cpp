@@ -27,10 +27,6 @@ class StepArrays {
   std::span<const Tensor> tensors_;
 };
 
-/// The name of an output's targets in a feed.
-std::string targets_name(const Output& output) {
-  return output.from() ? output.from()->prefix() + "targets" : output.prefix() + "target";
-}
 std::string counted_name(const Output& output) {
   return (output.from() ? output.from()->prefix() : output.prefix()) + "counted";
 }
@@ -47,8 +43,8 @@ struct OutputResult {
 
 OutputResult result_of(const Output& output, const Tensor& logits, const StepArrays& arrays) {
   const Tensor *weights = arrays.find("weights"), *counted = arrays.find(counted_name(output)),
-               *mix = arrays.find("mix"), *mixed = arrays.find("mixed." + targets_name(output));
-  const Tensor& target = arrays.at(targets_name(output));
+               *mix = arrays.find("mix"), *mixed = arrays.find("mixed." + output.target_field());
+  const Tensor& target = arrays.at(output.target_field());
   // What does not count is -1, and has the weight 0.
   const Tensor known = counted && !target.dtype().is_float() ? maximum(target, 0) : target;
   Tensor right = output.progress(logits, known);

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "task/fitting.h"
 #include "task/model.h"
+#include "task/predictor.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -117,11 +118,7 @@ double Trainer::rehearse_test() {
   return s.tests.feed ? task::evaluate(*s.predictor, s.task, s.tests).seconds : 0;
 }
 
-int Trainer::views() const {
-  int views = 1;
-  for (const auto& input : state_->task.inputs) views *= input->views();
-  return views;
-}
+int Trainer::views() const { return task::views_of(state_->task); }
 
 void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
   program();

@@ -94,7 +94,7 @@ void TrainerState::one_round() {
     if (!last && ends_early()) test_round(true);
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
-    text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(task, last_test));
+    text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(last_test));
     if (best_step == done() && last) text += " (the best so far)";
     if (log && (last || ends_early())) show_fitted_samples();
   }

@@ -148,7 +148,7 @@ void TrainerState::end_epoch() {
     if (done() < total && ends_early()) run_test(true);
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
-    if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(task, last_test));
+    if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(last_test));
     if (best_step == done()) text += " (the best so far)";
   } else {
     measure_schedule({}, loss);

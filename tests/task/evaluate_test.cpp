@@ -94,7 +94,7 @@ TEST_CASE("samples that stand in for bad ones count once, padding never") {
   REQUIRE(evaluation.metrics.size() == 1);
   CHECK(evaluation.metrics[0].value == 0.75);
   CHECK(progress == std::vector<int64_t>{1, 2});
-  CHECK(task::metrics_text(task, evaluation.metrics) == "accuracy 75.00 %");
+  CHECK(task::metrics_text(evaluation.metrics) == "accuracy 75.00 %");
   // From the beginning again.
   CHECK(task::evaluate(predictor, task, set, {"accuracy"}).metrics[0].value == 0.75);
 }
