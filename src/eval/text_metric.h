@@ -34,4 +34,19 @@ std::unique_ptr<Metric> text_metric(Gathered gathered) {
   return std::make_unique<TextMetric<Gathered>>(std::move(gathered));
 }
 
+/// The metric that begins with this one each time: more alike is better, from 0 to `highest`.
+template <typename Gathered>
+MetricKind text_similarity(const char* name, const char* doc, double highest, Gathered begin) {
+  return {
+      .name = name,
+      .doc = doc,
+      .outputs = {"tokens"},
+      .higher_is_better = true,
+      .lowest = 0,
+      .highest = highest,
+      .texts = true,
+      .init = [begin] { return text_metric(begin); },
+  };
+}
+
 }  // namespace millrace::eval

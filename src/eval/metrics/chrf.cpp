@@ -2,15 +2,7 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(chrf){
-    .name = "chrf",
-    .doc = "chrF of generated texts, 0 to 100: n-grams of characters, as sacreBLEU has it",
-    .outputs = {"tokens"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 100,
-    .texts = true,
-    .init = []() -> std::unique_ptr<Metric> { return text_metric(Chrf()); },
-};
+MILLRACE_METRIC(chrf) = text_similarity(
+    "chrf", "chrF of generated texts, 0 to 100: n-grams of characters, as sacreBLEU has it", 100, Chrf());
 
 }  // namespace millrace::eval

@@ -2,15 +2,7 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(rouge_2){
-    .name = "rouge-2",
-    .doc = "ROUGE-2 of generated texts, 0 to 1: F1 of pairs of words",
-    .outputs = {"tokens"},
-    .higher_is_better = true,
-    .lowest = 0,
-    .highest = 1,
-    .texts = true,
-    .init = []() -> std::unique_ptr<Metric> { return text_metric(Rouge::of_grams(2)); },
-};
+MILLRACE_METRIC(rouge_2) = text_similarity(
+    "rouge-2", "ROUGE-2 of generated texts, 0 to 1: F1 of pairs of words", 1, Rouge::of_grams(2));
 
 }  // namespace millrace::eval
