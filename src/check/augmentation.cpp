@@ -1,9 +1,7 @@
 // Random changes that make another class of a sample; and changes at test time that training never made.
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <limits>
-#include <set>
 
 #include "base/format.h"
 #include "check/check.h"

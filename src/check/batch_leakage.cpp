@@ -1,7 +1,6 @@
 // A sample's output may depend on that sample alone.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/format.h"
 #include "check/check.h"

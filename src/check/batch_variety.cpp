@@ -1,9 +1,7 @@
 // Batches must be mixed: of all classes, and of samples that differ.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "base/format.h"
 #include "check/check.h"

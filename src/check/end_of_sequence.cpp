@@ -1,6 +1,4 @@
 // What says that a text is over must be among what is learnt.
-#include <algorithm>
-
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"

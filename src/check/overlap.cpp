@@ -1,9 +1,7 @@
 // Samples of the test set that training has, too.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/fnv.h"
 #include "base/format.h"

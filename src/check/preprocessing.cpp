@@ -1,7 +1,6 @@
 // The same preprocessing wherever the model is used.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/format.h"
 #include "check/check.h"

@@ -1,7 +1,6 @@
 // Probabilities handed to a loss that makes probabilities itself.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <millrace/operator.h>
 #include <millrace/rewrite.h>

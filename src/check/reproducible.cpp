@@ -1,7 +1,5 @@
 // The same seed must give the same bits, twice.
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "base/format.h"
 #include "check/check.h"

@@ -1,6 +1,4 @@
 // A training that was stopped must go on as if it had not been.
-#include <algorithm>
-
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"

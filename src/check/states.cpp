@@ -1,6 +1,5 @@
 #include "check/states.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <random>
 

@@ -1,6 +1,5 @@
 // Sums of many terms must not lose the small ones.
 #include <cmath>
-#include <optional>
 
 #include <millrace/operator.h>
 

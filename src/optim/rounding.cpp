@@ -1,6 +1,5 @@
 #include "optim/rounding.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <millrace/operator.h>

@@ -1,7 +1,6 @@
 #include "task/calibrated.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"

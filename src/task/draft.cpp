@@ -4,8 +4,6 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
 
 #include "base/format.h"

@@ -1,7 +1,6 @@
 #include "task/fitting.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "base/format.h"

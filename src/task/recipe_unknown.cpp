@@ -1,7 +1,6 @@
 #include "task/recipe_unknown.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/format.h"
 #include "base/suggest.h"

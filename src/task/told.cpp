@@ -1,7 +1,6 @@
 #include "task/told.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"

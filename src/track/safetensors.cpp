@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include <millrace/narrow_types.h>
 #include <millrace/scalar.h>

@@ -1,10 +1,8 @@
 #include "track/tensorboard.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <unistd.h>
-#include <vector>
 
 #include "base/crc32c.h"
 #include "base/file.h"

@@ -1,7 +1,6 @@
 #include "train/averages.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/format.h"
 #include "optim/model_scope.h"

@@ -1,7 +1,6 @@
 #include "train/compare_runs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

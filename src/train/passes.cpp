@@ -1,7 +1,6 @@
 #include "train/passes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <millrace/operator.h>
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <doctest/doctest.h>
-#include <limits>
 #include <vector>
 
 using namespace millrace;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
-#include <limits>
 #include <map>
 
 #include <millrace/error.h>

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <doctest/doctest.h>
-#include <limits>
 #include <numeric>
 
 #include <millrace/error.h>

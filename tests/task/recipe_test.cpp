@@ -1,6 +1,5 @@
 #include "task/recipe.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 

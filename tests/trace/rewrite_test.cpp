@@ -1,4 +1,3 @@
-#include <cmath>
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>

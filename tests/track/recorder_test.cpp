@@ -1,7 +1,6 @@
 #include "track/recorder.h"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <doctest/doctest.h>
 #include <mutex>

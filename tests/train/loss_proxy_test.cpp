@@ -1,6 +1,5 @@
 #include "train/loss_proxy.h"
 
-#include <cmath>
 #include <doctest/doctest.h>
 
 #include "base/file.h"

@@ -1,8 +1,6 @@
 // Gradient boosting of decision trees (Chen and Guestrin, arXiv 1603.02754), fitted by XGBoost; what is
 // learnt is trees for the operator tree_ensemble.
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "base/format.h"
 #include "base/thread_pool.h"

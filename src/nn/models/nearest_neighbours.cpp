@@ -1,6 +1,5 @@
 // The nearest neighbours: all samples are kept, and one is told by those that are nearest to it, by the
 // standardised numbers and one column for each category.
-#include <cmath>
 
 #include "base/format.h"
 #include "base/memory_nodes.h"

@@ -3,12 +3,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/format.h"
 #include "base/parallel_for.h"

@@ -1,7 +1,6 @@
 // Scores that put the rows of a query in order.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 

@@ -1,7 +1,6 @@
 // Tokens of an input: the next ones, or those that are masked.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "base/format.h"

@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <filesystem>
 #include <fstream>
 
 #include "data/feed/sequences/token_part.h"
