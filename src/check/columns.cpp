@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/fnv.h"
-#include "base/format.h"
 #include "data/table/group.h"
 #include "data/table/read_columns.h"
 #include "data/table/select.h"

@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"
-#include "check/rows.h"
 
 namespace millrace::check {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "trace/linearise.h"
-#include "trace/node.h"
 
 namespace millrace::task {
 

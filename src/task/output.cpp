@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "task/input.h"
-#include "task/recipe.h"
 
 namespace millrace::task {
 

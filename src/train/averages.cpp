@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/format.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
 #include "trace/node.h"

@@ -6,7 +6,6 @@
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
 #include "optim/kinds.h"
-#include "task/freeze_entry.h"
 #include "task/model.h"
 #include "task/would_fit.h"
 #include "train/auto_batch.h"

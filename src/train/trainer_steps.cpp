@@ -9,7 +9,6 @@
 #include "base/memory_nodes.h"
 #include "base/parallel_copy.h"
 #include "base/thread_pool.h"
-#include "optim/kinds.h"
 #include "runtime/run_clock.h"
 #include "task/model.h"
 #include "train/loss_proxy.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nn/models/architecture.h"
-#include "nn/models/models.h"
 #include "nn/models/text_parts.h"
 
 namespace millrace::nn::models {

@@ -3,7 +3,6 @@
 // mean of its tokens or by its first one.
 #include "base/format.h"
 #include "nn/models/architecture.h"
-#include "nn/models/models.h"
 #include "nn/models/text_parts.h"
 #include "nn/models/transformer_block.h"
 

@@ -2,7 +2,6 @@
 // its last token (of both directions), or the mean of what the layers give.
 #include "base/format.h"
 #include "nn/models/architecture.h"
-#include "nn/models/models.h"
 #include "nn/models/text_parts.h"
 
 namespace millrace::nn::models {

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/fitted.h"
-#include "nn/models/models.h"
 
 namespace millrace::nn::models {
 namespace {

@@ -5,7 +5,6 @@
 #include "base/memory_nodes.h"
 #include "nn/models/architecture.h"
 #include "nn/models/fitted.h"
-#include "nn/models/models.h"
 
 namespace millrace::nn::models {
 namespace {
