@@ -69,7 +69,7 @@ class Optimizer {
   /// The arrays kept for one parameter, where they are not state_names() of its type.
   virtual std::vector<StateArray> state_of(const std::string& name, const Type& type) const;
   /// Numbers that only depend on the step (1, 2 …), computed on the host.
-  virtual std::vector<double> scalars(int64_t step) const = 0;
+  virtual std::vector<double> scalars(int64_t /*step*/) const { return {}; }
   /// Appends the update, element by element; returns the new parameter. Parameter, gradient and state may be
   /// some rows of a table.
   virtual Value update(Update& update) const = 0;

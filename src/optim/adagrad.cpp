@@ -2,6 +2,7 @@
 
 #include "ops/build.h"
 #include "optim/kinds.h"
+#include "optim/moments.h"
 
 namespace millrace::optim {
 namespace {
@@ -11,16 +12,14 @@ class Adagrad final : public Optimizer {
   explicit Adagrad(const AdagradOptions& o) : Optimizer(o.common), epsilon_(o.epsilon) {}
 
   std::vector<std::string> state_names() const override { return {"sum"}; }
-  std::vector<double> scalars(int64_t) const override { return {}; }
   bool rows_suffice(double weight_decay) const override { return options.lazy || weight_decay == 0; }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);
-    Value gradient = u.gradient;
-    if (u.weight_decay != 0) gradient = b.add(gradient, b.mul(u.parameter, u.weight_decay));
+    const Value parameter = decayed(u, false), gradient = u.gradient;
     u.state[0] = b.add(u.state[0], b.mul(gradient, gradient));
     const Value root = b.add(b.unary("sqrt", u.state[0]), epsilon_);
-    return b.sub(u.parameter, b.mul(b.div(gradient, root), u.lr));
+    return b.sub(parameter, b.mul(b.div(gradient, root), u.lr));
   }
 
  private:

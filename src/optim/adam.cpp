@@ -1,9 +1,6 @@
 // Adam and AdamW differ in where weight decay enters.
-#include <cmath>
-
 #include <millrace/optim.h>
 
-#include "ops/build.h"
 #include "optim/kinds.h"
 #include "optim/moments.h"
 
@@ -19,18 +16,10 @@ class Adam final : public Optimizer {
 
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
-  /// 1 / (1 − β1^t) and 1 / sqrt(1 − β2^t)
-  std::vector<double> scalars(int64_t step) const override {
-    const auto t = static_cast<double>(step);
-    return {1 / (1 - std::pow(beta1_, t)), 1 / std::sqrt(1 - std::pow(beta2_, t))};
-  }
+  std::vector<double> scalars(int64_t step) const override { return corrections(step, beta1_, beta2_); }
 
   Value update(Update& u) const override {
-    ops::Build b(u.graph);
-    const Value parameter = decayed(u, decoupled_);
-    update_moments(u, beta1_, beta2_);
-    const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), epsilon_);
-    return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
+    return adam_step(u, decayed(u, decoupled_), beta1_, beta2_, epsilon_);
   }
 
  private:

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include <millrace/optim.h>
 
 #include "ops/build.h"
@@ -18,8 +16,7 @@ class Lamb final : public Optimizer {
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
   std::vector<double> scalars(int64_t step) const override {
-    const auto t = static_cast<double>(step);
-    return {1 / (1 - std::pow(own_.beta1, t)), 1 / std::sqrt(1 - std::pow(own_.beta2, t))};
+    return corrections(step, own_.beta1, own_.beta2);
   }
 
   Value update(Update& u) const override {

@@ -238,7 +238,6 @@ class GradientSum final : public Optimizer {
   std::vector<StateArray> state_of(const std::string& /*name*/, const Type& type) const override {
     return {{"gradient", {f64, type.shape}}};
   }
-  std::vector<double> scalars(int64_t) const override { return {}; }
   Value update(Update& u) const override {
     ops::Build b(u.graph);
     u.state[0] = b.add(u.state[0], b.cast(u.gradient, f64));

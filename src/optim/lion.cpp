@@ -14,7 +14,6 @@ class Lion final : public Optimizer {
   }
 
   std::vector<std::string> state_names() const override { return {"exp_avg"}; }
-  std::vector<double> scalars(int64_t) const override { return {}; }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);

@@ -34,4 +34,16 @@ void update_moments(Update& u, double beta1, double beta2) {
   u.state[1] = b.add(b.mul(u.state[1], beta2), b.mul(b.mul(u.gradient, u.gradient), 1 - beta2));
 }
 
+std::vector<double> corrections(int64_t step, double beta1, double beta2) {
+  const auto t = static_cast<double>(step);
+  return {1 / (1 - std::pow(beta1, t)), 1 / std::sqrt(1 - std::pow(beta2, t))};
+}
+
+Value adam_step(Update& u, Value parameter, double beta1, double beta2, double epsilon) {
+  ops::Build b(u.graph);
+  update_moments(u, beta1, beta2);
+  const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), epsilon);
+  return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
+}
+
 }  // namespace millrace::optim

@@ -28,19 +28,15 @@ class Muon final : public Optimizer {
 
   /// AdamW's.
   std::vector<double> scalars(int64_t step) const override {
-    const auto t = static_cast<double>(step);
-    return {1 / (1 - std::pow(own_.beta1, t)), 1 / std::sqrt(1 - std::pow(own_.beta2, t))};
+    return corrections(step, own_.beta1, own_.beta2);
   }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, true);
     const Shape shape = b.shape(u.gradient);
-    if (!is_matrix(u.name, {f32, shape})) {
-      update_moments(u, own_.beta1, own_.beta2);
-      const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), own_.epsilon);
-      return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
-    }
+    if (!is_matrix(u.name, {f32, shape}))
+      return adam_step(u, parameter, own_.beta1, own_.beta2, own_.epsilon);
     const auto towards = [&](Value from, Value to, double part) {
       return b.add(from, b.mul(b.sub(to, from), part));
     };

@@ -24,7 +24,6 @@ class Rmsprop final : public Optimizer {
     if (own_.momentum != 0) names.emplace_back("momentum");
     return names;
   }
-  std::vector<double> scalars(int64_t) const override { return {}; }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);

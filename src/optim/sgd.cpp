@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "optim/kinds.h"
+#include "optim/moments.h"
 
 namespace millrace::optim {
 namespace {
@@ -19,20 +20,19 @@ class Sgd final : public Optimizer {
   std::vector<std::string> state_names() const override {
     return momentum_ != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
   }
-  std::vector<double> scalars(int64_t) const override { return {}; }
   bool rows_suffice(double weight_decay) const override {
     return options.lazy || (momentum_ == 0 && weight_decay == 0);
   }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);
+    const Value parameter = decayed(u, false);
     Value direction = u.gradient;
-    if (u.weight_decay != 0) direction = b.add(direction, b.mul(u.parameter, u.weight_decay));
     if (momentum_ != 0) {
       u.state[0] = b.add(b.mul(u.state[0], momentum_), direction);
       direction = nesterov_ ? b.add(direction, b.mul(u.state[0], momentum_)) : u.state[0];
     }
-    return b.sub(u.parameter, b.mul(direction, u.lr));
+    return b.sub(parameter, b.mul(direction, u.lr));
   }
 
  private:
