@@ -1,4 +1,4 @@
-// NearestLists neighbours of what is no table: pictures and sounds by all their numbers, texts by their
+// Nearest neighbours of what is no table: pictures and sounds by all their numbers, texts by their
 // words.
 #include <algorithm>
 #include <cmath>
@@ -123,7 +123,7 @@ NearestLists nearest_rows(Context& context, std::span<const int64_t> among) {
   Array rows(f32, {std::ssize(among), width});
   std::copy(features.numbers.begin(), features.numbers.end(), rows.as<float>().begin());
   features = {};
-  // NearestLists is where 2·x·r − r² is largest: x² is the same for all.
+  // Nearest is where 2·x·r − r² is largest: x² is the same for all.
   const auto near = compile([](const Tensor& x, const Tensor& r) {
     return 2 * matmul(x, r, false, true) - unsqueeze((r * r).sum({1}), 0);
   });
@@ -131,7 +131,7 @@ NearestLists nearest_rows(Context& context, std::span<const int64_t> among) {
   const int64_t count = context.samples(true)->count(),
                 most = std::min<int64_t>(neighbours_asked, std::ssize(among));
   for (int64_t first = 0; first < count && !context.options().stop(); first += rows_at_once) {
-    // The last rows_at_once overlaps the one before, so that all are of one size.
+    // The last rows overlap those before, so that all are of one size.
     const int64_t begin = std::max<int64_t>(0, std::min(first, count - rows_at_once));
     std::vector<int64_t> tested(static_cast<size_t>(std::min(rows_at_once, count)));
     std::iota(tested.begin(), tested.end(), begin);
