@@ -52,10 +52,6 @@ std::optional<std::filesystem::path> newest_event_file(const std::filesystem::pa
   return newest;
 }
 
-}  // namespace
-
-namespace {
-
 /// A summary of one scalar, to the last byte before its value: an f32 that stands at the end.
 std::string scalar_summary(std::string_view tag) {
   std::string text =

@@ -48,13 +48,17 @@ std::string source_of(const std::string& name) {
 }
 
 /// A run that goes on may be told more than one that runs.
+std::string resumable_keys() {
+  std::string keys;
+  for (const task::RecipeKey& each : task::recipe_keys())
+    if (each.resumable) keys += (keys.empty() ? "" : ", ") + each.name;
+  return keys;
+}
+
 void require_resumable(const std::string& name) {
   const task::RecipeKey* const key = task::find_key(name);
-  if (key && key->resumable) return;
-  std::vector<std::string> keys;
-  for (const task::RecipeKey& each : task::recipe_keys())
-    if (each.resumable) keys.push_back(each.name);
-  fail<InputError>("{} cannot change in a run; what can: {}", name, fmt::join(keys, ", "));
+  if (!key || !key->resumable)
+    fail<InputError>("{} cannot change in a run; what can: {}", name, resumable_keys());
 }
 
 void require_changeable(const std::string& name) {
@@ -128,13 +132,10 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
     const task::RecipeKey* const key = task::find_key(name);
     if (!key || !key->resumable) {
       if (task::same_but_for_paths(with, begun)) continue;
-      std::vector<std::string> keys;
-      for (const task::RecipeKey& each : task::recipe_keys())
-        if (each.resumable) keys.push_back(each.name);
       fail<InputError>(
           "'{}': --resume goes on with the run's own recipe, and what was trained so far depends on {} "
           "(begin a new run for another); what can be changed: {}",
-          text, name, fmt::join(keys, ", "));
+          text, name, resumable_keys());
     }
     Change change{name, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
     task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
