@@ -48,7 +48,7 @@ const Architecture* architecture_of_file(std::string_view name) {
 }
 
 const Architecture& register_architecture(const Architecture& kind) {
-  return architectures().add(kind, {{"make", kind.make}});
+  return architectures().add(kind, {{"make", bool{kind.make}}});
 }
 
 std::vector<std::string> model_kinds() {

@@ -2,6 +2,7 @@
 // MILLRACE_ARCHITECTURE(name){…}.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ struct Architecture {
   /// Of those: the files that such a file needs beside it, by their places in its folder. A run keeps copies.
   std::vector<std::string> (*beside)(const std::string& file) = nullptr;
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
-  Model (*make)(const Settings& settings, const ModelOptions& options) = nullptr;
+  std::function<Model(const Settings& settings, const ModelOptions& options)> make = nullptr;
 };
 
 #define MILLRACE_ARCHITECTURE(NAME)              \

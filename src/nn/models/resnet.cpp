@@ -73,33 +73,20 @@ Model resnet(const std::string& kind, const Settings& settings, const ModelOptio
       {{"x0", batch_of(input)}}};
 }
 
+Architecture resnet_kind(const char* name, const char* doc) {
+  const auto make = [kind = std::string(name)](const Settings& settings, const ModelOptions& options) {
+    return resnet(kind, settings, options);
+  };
+  return {.name = name, .doc = doc, .takes = "picture", .settings = {drop_path_setting()}, .make = make};
+}
+
 }  // namespace
 
-MILLRACE_ARCHITECTURE(resnet18){
-    .name = "resnet18",
-    .doc = "ResNet-18, of blocks of two convolutions",
-    .takes = "picture",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return resnet("resnet18", settings, options); },
-};
+MILLRACE_ARCHITECTURE(resnet18) = resnet_kind("resnet18", "ResNet-18, of blocks of two convolutions");
 
-MILLRACE_ARCHITECTURE(resnet50){
-    .name = "resnet50",
-    .doc = "ResNet-50, of blocks of three convolutions",
-    .takes = "picture",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return resnet("resnet50", settings, options); },
-};
+MILLRACE_ARCHITECTURE(resnet50) = resnet_kind("resnet50", "ResNet-50, of blocks of three convolutions");
 
-MILLRACE_ARCHITECTURE(resnet18_cifar){
-    .name = "resnet18_cifar",
-    .doc = "ResNet-18 for pictures of about 32 × 32",
-    .takes = "picture",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return resnet("resnet18_cifar", settings, options); },
-};
+MILLRACE_ARCHITECTURE(resnet18_cifar) = resnet_kind(
+    "resnet18_cifar", "ResNet-18 for pictures of about 32 × 32");
 
 }  // namespace millrace::nn::models

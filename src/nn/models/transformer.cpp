@@ -95,42 +95,22 @@ Model transformer(const std::string& kind, const Settings& settings, const Model
           sizes.causal ? Task::tokens : Task::classes};
 }
 
+Architecture transformer_kind(const char* name, const char* doc) {
+  const auto make = [kind = std::string(name)](const Settings& settings, const ModelOptions& options) {
+    return transformer(kind, settings, options);
+  };
+  return {.name = name, .doc = doc, .takes = "tokens", .settings = {drop_path_setting()}, .make = make};
+}
+
 }  // namespace
 
-MILLRACE_ARCHITECTURE(bert_base){
-    .name = "bert_base",
-    .doc = "the size of BERT base; classes",
-    .takes = "tokens",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return transformer("bert_base", settings, options); },
-};
+MILLRACE_ARCHITECTURE(bert_base) = transformer_kind("bert_base", "the size of BERT base; classes");
 
-MILLRACE_ARCHITECTURE(bert_base_14){
-    .name = "bert_base_14",
-    .doc = "bert_base for 14 tokens",
-    .takes = "tokens",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return transformer("bert_base_14", settings, options); },
-};
+MILLRACE_ARCHITECTURE(bert_base_14) = transformer_kind("bert_base_14", "bert_base for 14 tokens");
 
-MILLRACE_ARCHITECTURE(minilm){
-    .name = "minilm",
-    .doc = "BERT of 6 layers, 384 wide; classes",
-    .takes = "tokens",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return transformer("minilm", settings, options); },
-};
+MILLRACE_ARCHITECTURE(minilm) = transformer_kind("minilm", "BERT of 6 layers, 384 wide; classes");
 
-MILLRACE_ARCHITECTURE(gpt_mini){
-    .name = "gpt_mini",
-    .doc = "causal, 6 layers, 384 wide; predicts the next token",
-    .takes = "tokens",
-    .settings = {drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return transformer("gpt_mini", settings, options); },
-};
+MILLRACE_ARCHITECTURE(gpt_mini) = transformer_kind(
+    "gpt_mini", "causal, 6 layers, 384 wide; predicts the next token");
 
 }  // namespace millrace::nn::models
