@@ -13,10 +13,6 @@
 namespace millrace::eval {
 namespace {
 
-double gain_of(Gain gain, double relevance) {
-  return gain == Gain::linear ? relevance : std::exp2(relevance) - 1;
-}
-
 /// Of place 0, 1 …
 double discount(size_t place) { return 1 / std::log2(static_cast<double>(place) + 2); }
 
@@ -73,11 +69,11 @@ class QueryMean final : public Metric {
 
 }  // namespace
 
-double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k, Gain gain) {
+double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k) {
   if (!can_be_ranked(scores, relevance)) return NAN;
   const size_t rows = scores.size(), most = k > 0 ? std::min(rows, static_cast<size_t>(k)) : rows;
   std::vector<double> gains(rows);
-  for (size_t i = 0; i < rows; ++i) gains[i] = gain_of(gain, relevance[i]);
+  for (size_t i = 0; i < rows; ++i) gains[i] = std::exp2(relevance[i]) - 1;
   const std::vector<size_t> order = ranked(scores);
   double found = 0;
   for (size_t begin = 0, end = 0; begin < most; begin = end) {

@@ -11,14 +11,10 @@
 
 namespace millrace::eval {
 
-/// What a row of a relevance is worth: the relevance itself (Järvelin and Kekäläinen, 2002), or 2^relevance −
-/// 1 (Burges et al., 2005), by which collections with grades are usually judged.
-enum class Gain { linear, exponential };
-
 /// The discounted cumulative gain of the first `k` rows (0: of all), by that of the best order; NaN where no
-/// row is relevant.
-double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k = 0,
-            Gain gain = Gain::exponential);
+/// row is relevant. A row is worth 2^relevance − 1 (Burges et al., 2005), by which collections with grades
+/// are usually judged.
+double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k = 0);
 /// The mean over relevant rows (relevance above 0) of the precision at their place; NaN without any.
 double query_average_precision(std::span<const float> scores, std::span<const double> relevance);
 /// 1 / place of the first relevant row; NaN without any.
