@@ -157,7 +157,7 @@ int run_predict(PredictArguments& a) {
   const bool generates = task::generates(task);
   if (a.tokens > 0 && !generates)
     fail<InputError>("--tokens: {} does not predict what comes next, so that it cannot go on", a.model);
-  task::Predictor predictor(task, false, "", task::Weights::trained);
+  task::Predictor predictor(task, false, task::Weights::trained);
   if (generates) {
     go_on_with(a, task, predictor);
     return 0;

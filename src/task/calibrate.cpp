@@ -121,7 +121,7 @@ std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOpti
   std::vector<eval::KeptRows> rows(task.outputs.size());
   std::vector<bool> cut(task.outputs.size(), false);
   std::vector<std::string> none;
-  Predictor predictor(task, false, "", Weights::trained);
+  Predictor predictor(task, false, Weights::trained);
   evaluate(predictor, task, set, none, progress, [&](size_t k, const eval::Judged& judged, int64_t) {
     if (std::find(fitted.begin(), fitted.end(), task.outputs[k].get()) == fitted.end()) return;
     const auto bytes = static_cast<int64_t>((rows[k].outputs.size() + judged.outputs.size()) * sizeof(float));

@@ -35,8 +35,8 @@ int views_of(const Task& task) {
   return count;
 }
 
-Predictor::Predictor(Task& task, bool views, const std::string& precision, Weights weights)
-    : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {
+Predictor::Predictor(Task& task, bool views, Weights weights)
+    : task_(task), views_(views), precision_(task.recipe.train.precision) {
   // Texts come in batches of several lengths. Weights are no constants, so that evaluation, whose programs
   // these are, says the same bits.
   if (weights == Weights::trained)

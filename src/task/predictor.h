@@ -28,10 +28,8 @@ enum class Weights { changing, trained };
 /// kernel choices go to the task.
 class Predictor {
  public:
-  /// `views`: average the logits over the inputs' views (test-time augmentation). `precision`: another than
-  /// the recipe's where not empty.
-  explicit Predictor(Task& task, bool views = false, const std::string& precision = "",
-                     Weights weights = Weights::changing);
+  /// `views`: average the logits over the inputs' views (test-time augmentation).
+  explicit Predictor(Task& task, bool views = false, Weights weights = Weights::changing);
   /// Logits f32 of each output for arrays as Task::fields() has them.
   std::vector<Array> logits(std::span<const Array> arrays, int64_t length = 0);
   /// The same of a feed's batch, which may have more arrays than the model takes.

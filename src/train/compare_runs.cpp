@@ -86,7 +86,7 @@ MeasuredRun measure_run(const fs::path& path, const std::string& data, const Obs
       notes);
   MeasuredRun made{path.string(), set.feed->path(), {}, {}};
   if (set.samples) made.print = data::fingerprint(*set.samples);
-  task::Predictor predictor(task, true, "", task::Weights::trained);
+  task::Predictor predictor(task, true, task::Weights::trained);
   made.outputs = task::measure_by_sample(
       predictor, task, set, task.metrics(), comparison_groups,
       [&](int64_t at, int64_t of) { observer.busy("measuring " + path.string(), at, of); });

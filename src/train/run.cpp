@@ -59,7 +59,7 @@ struct Run::State {
     return opened;
   }
   task::Predictor& predicting(bool views) {
-    if (!predictor) predictor = std::make_unique<task::Predictor>(task, false, "", task::Weights::trained);
+    if (!predictor) predictor = std::make_unique<task::Predictor>(task, false, task::Weights::trained);
     predictor->use_views(views);
     return *predictor;
   }
