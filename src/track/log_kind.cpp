@@ -38,10 +38,4 @@ void check_log(const std::string& text) {
   if (kind->check) kind->check(where);
 }
 
-std::vector<std::string> log_usages() {
-  std::vector<std::string> usages;
-  for (const LogKind* kind : log_kinds().all()) usages.push_back(kind->usage);
-  return usages;
-}
-
 }  // namespace millrace::track

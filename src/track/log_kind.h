@@ -47,8 +47,6 @@ Registry<LogKind>& log_kinds();
 std::unique_ptr<Sink> open_log(const std::string& text, const LoggedRun& run);
 /// InputError, worded to follow the key, for a text that names no log.
 void check_log(const std::string& text);
-/// "sqlite FILE" …
-std::vector<std::string> log_usages();
 
 /// Lets records of each kind of steps through ten times a second at most, longer ones at 200 values a second,
 /// and all of epochs: for logs that are slower than a training can be. metrics.jsonl has every step.
