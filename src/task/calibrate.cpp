@@ -108,7 +108,8 @@ std::vector<Output*> outputs_to_calibrate(const Task& task, const CalibrateOptio
 }
 
 std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOptions& options,
-                                  const std::function<void(int64_t, int64_t)>& progress, int64_t most_bytes) {
+                                  const std::function<void(int64_t, int64_t)>& progress) {
+  constexpr int64_t most_bytes = int64_t{1} << 29;
   const std::vector<Output*> fitted = outputs_to_calibrate(task, options);
   const std::string& method = options.method;
   const std::string metric = calibration_metric(options);
