@@ -48,7 +48,8 @@ Item expanded(ImportCall& call, const Item& item, const ImportCall::Said& said);
 
 /// A rule run for operands of which some have sizes that depend on data: where the operator treats all
 /// positions alike, or those that do not count can be made to change nothing. Else the rule as it is.
-Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run);
+/// `elementwise`: each element of the result is made of those at its place.
+Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run, bool elementwise);
 
 /// Whether an operator's results grow where its operands do: then bounds of these are bounds of them.
 bool grows(ImportCall& call);

@@ -17,82 +17,49 @@ namespace {
 using Rule = std::function<Items(ImportCall&)>;
 using Names = std::set<std::string_view>;
 
-/// Each element of the result is made of those at its place (numpy's broadcasts included), or is moved.
+/// Of operators with a rule: each element of the result is made of those at its place (numpy's broadcasts
+/// included), or is moved.
 const Names& by_element() {
-  static const Names names = {"Abs",
-                              "Acos",
+  static const Names names = {"Acos",
                               "Acosh",
-                              "Add",
-                              "And",
                               "Asin",
                               "Asinh",
-                              "Atan",
                               "Atanh",
                               "BitShift",
-                              "BitwiseAnd",
-                              "BitwiseNot",
-                              "BitwiseOr",
-                              "BitwiseXor",
                               "Cast",
                               "CastLike",
-                              "Ceil",
                               "Celu",
                               "Clip",
-                              "Cos",
                               "Cosh",
-                              "Div",
                               "Dropout",
                               "Elu",
                               "Equal",
-                              "Erf",
-                              "Exp",
-                              "Floor",
                               "Gelu",
-                              "Greater",
-                              "GreaterOrEqual",
                               "HardSigmoid",
                               "HardSwish",
                               "IsInf",
-                              "IsNaN",
                               "LeakyRelu",
-                              "Less",
-                              "LessOrEqual",
-                              "Log",
                               "Max",
                               "Mean",
                               "Min",
                               "Mish",
                               "Mod",
-                              "Mul",
-                              "Neg",
-                              "Not",
                               "OneHot",
-                              "Or",
                               "PRelu",
                               "Pow",
-                              "Reciprocal",
                               "Relu",
-                              "Round",
                               "Selu",
                               "Shrink",
-                              "Sigmoid",
-                              "Sign",
-                              "Sin",
                               "Sinh",
                               "Softplus",
-                              "Softsign",
-                              "Sqrt",
                               "Squeeze",
-                              "Sub",
                               "Sum",
                               "Swish",
                               "Tan",
-                              "Tanh",
                               "ThresholdedRelu",
                               "Transpose",
                               "Unsqueeze",
-                              "Where",
-                              "Xor"};
+                              "Where"};
   return names;
 }
 
@@ -155,7 +122,8 @@ std::optional<Ints> axes_of(const ImportCall& call, int rank) {
 
 class Carrier {
  public:
-  Carrier(ImportCall& call, const Rule& run) : call_(call), run_(run) {
+  Carrier(ImportCall& call, const Rule& run, bool elementwise)
+      : call_(call), run_(run), elementwise_(elementwise) {
     for (int k = 0; k < call.count(); ++k)
       if (call.bounded(k)) bounded_.push_back(k);
   }
@@ -168,7 +136,7 @@ class Carrier {
     if (op == "MatMul") return product();
     if (op == "ScatterND" || op == "ScatterElements") return scattered();
     if (op == "GatherElements" && fits_gather_elements()) return alike(call_.items());
-    if (by_element().contains(op)) return alike(call_.items());
+    if (elementwise_ || by_element().contains(op)) return alike(call_.items());
     const int first = bounded_[0];
     const int axis = call_.item(first).bounded_axis;
     const bool rois = op == "RoiAlign" && first >= 1;
@@ -370,13 +338,14 @@ class Carrier {
 
   ImportCall& call_;
   const Rule& run_;
+  const bool elementwise_;
   std::vector<int> bounded_;  // operands
 };
 
 }  // namespace
 
-Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run) {
-  return Carrier(call, run).result();
+Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run, bool elementwise) {
+  return Carrier(call, run, elementwise).result();
 }
 
 bool grows(ImportCall& call) {

@@ -457,7 +457,7 @@ class Importer : public NestedGraphs {
       check_ranks(one);
       const auto run = [&](ImportCall& each) { return rule ? rule->run(each) : element_wise(each, *same); };
       for (int k = 0; k < one.count(); ++k)
-        if (one.bounded(k)) return carried(one, run);
+        if (one.bounded(k)) return carried(one, run, same != nullptr);
       return run(one);
     };
     if (all_known(graph(), operands) && !takes_graphs(node))
