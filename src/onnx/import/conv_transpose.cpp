@@ -93,39 +93,23 @@ MILLRACE_ONNX_IMPORT(ConvTranspose) {
   const Ints by = two(strides, 1), gaps = two(dilations, 1);
   // The convolution whose gradient this is may not leave more over than a stride: what output_padding adds
   // beyond is bias alone.
-  const Shape shape{x[0], weight[1] * groups, size[0], size[1]};
+  Shape reached{x[0], weight[1] * groups, size[0], size[1]};  // without rows that no window reaches
   const Value dy = call.b.reshape(call[0], {x[0], x[1], from[0], from[1]}),
               w = call.b.reshape(call[1], {weight[0], weight[1], window[0], window[1]});
-  for (size_t d = 0; d < 2; ++d)
+  Ints low(4, 0), high(4, 0);
+  for (size_t d = 0; d < 2; ++d) {
     behind[d] = (from[d] - 1) * by[d] + (window[d] - 1) * gaps[d] + 1 - before[d] - size[d];
-  for (const int64_t each : behind)
-    if (each < 0) {
-      // Rows that no window reaches.
-      Shape reached = shape;
-      Ints low(4, 0), high(4, 0);
-      for (size_t d = 0; d < 2; ++d) {
-        high[d + 2] = std::max<int64_t>(0, -behind[d]);
-        reached[d + 2] = size[d] - high[d + 2];
-        behind[d] = std::max<int64_t>(0, behind[d]);
-      }
-      const Value part = call.graph.add("conv2d_input_grad", {dy, w},
-                                        {{"strides", by},
-                                         {"pads", Ints{before[0], before[1], behind[0], behind[1]}},
-                                         {"dilations", gaps},
-                                         {"groups", groups},
-                                         {"input_shape", reached}});
-      Value y = call.graph.add("pad", {part}, {{"low", low}, {"high", high}});
-      if (call.given(2)) y = call.b.add(y, call.b.reshape(call[2], {call.shape(2)[0], 1, 1}));
-      Shape back{x[0], weight[1] * groups};
-      for (const int64_t each_size : result) back.emplace_back(each_size);
-      return {call.b.reshape(y, back)};
-    }
+    high[d + 2] = std::max<int64_t>(0, -behind[d]);
+    reached[d + 2] = size[d] - high[d + 2];
+    behind[d] = std::max<int64_t>(0, behind[d]);
+  }
   Value y = call.graph.add("conv2d_input_grad", {dy, w},
                            {{"strides", by},
                             {"pads", Ints{before[0], before[1], behind[0], behind[1]}},
                             {"dilations", gaps},
                             {"groups", groups},
-                            {"input_shape", shape}});
+                            {"input_shape", reached}});
+  if (high != low) y = call.graph.add("pad", {y}, {{"low", low}, {"high", high}});
   if (call.given(2)) y = call.b.add(y, call.b.reshape(call[2], {call.shape(2)[0], 1, 1}));
   Shape back{x[0], weight[1] * groups};
   for (const int64_t each : result) back.emplace_back(each);
