@@ -12,12 +12,6 @@
 namespace millrace::onnx {
 namespace {
 
-Value number(ImportCall& call, int64_t value) {
-  Array array(i64, Shape{});
-  array.set_int(0, value);
-  return call.constant(array);
-}
-
 int64_t times(ImportCall& call, int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) call.refuse("its sizes are too large");
@@ -54,7 +48,7 @@ Value running(ImportCall& call, std::string_view op, Value x, int64_t axis, doub
                      b.binary(op, sum, other)});
   ops::ScanOperands over;
   over.conditional = true;
-  over.carries = {call.scalar(boolean, 1), number(call, 1), x};
+  over.carries = {call.scalar(boolean, 1), call.whole(1), x};
   over.length = no_limit;
   return {ops::add_scan(call.graph, over, std::move(body)).node, 2};
 }
@@ -97,10 +91,10 @@ Item joined(ImportCall& call, const std::vector<Value>& parts, const std::vector
   const Value all = parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}});
   // What does not count is left out: whoever lies behind it moves to the front.
   Value at = places(call, call.b.shape(all)[static_cast<size_t>(axis)].size()), from = at,
-        end = number(call, 0);
+        end = call.whole(0);
   for (size_t i = 0; i < parts.size(); ++i) {
     end = call.b.add(end, sizes[i]);
-    const Value room = number(call, call.b.shape(parts[i])[static_cast<size_t>(axis)].size());
+    const Value room = call.whole(call.b.shape(parts[i])[static_cast<size_t>(axis)].size());
     const Value behind = call.graph.add("greater_equal", {at, call.b.broadcast(end, call.b.shape(at))});
     from = call.b.add(from, call.b.mul(call.b.cast(behind, i64), call.b.sub(room, sizes[i])));
   }
@@ -113,7 +107,7 @@ Item picked(ImportCall& call, Value x, int64_t axis, Value size, const Picked& w
   const auto clamped = [&](Value u, Value low, Value high) {
     return b.binary("minimum", b.binary("maximum", u, low), high);
   };
-  const Value zero = number(call, 0), one = number(call, 1), none = number(call, -1);
+  const Value zero = call.whole(0), one = call.whole(1), none = call.whole(-1);
   const auto from_front = [&](Value u) { return b.select(less(u, zero), b.add(u, size), u); };
   Value start = from_front(which.start), end = from_front(which.end), distance;
   if (which.step > 0) {
@@ -127,10 +121,10 @@ Item picked(ImportCall& call, Value x, int64_t axis, Value size, const Picked& w
   }
   const int64_t by = std::abs(which.step);
   const Value count =
-      b.binary("div", b.add(b.binary("maximum", distance, zero), number(call, by - 1)), number(call, by));
+      b.binary("div", b.add(b.binary("maximum", distance, zero), call.whole(by - 1)), call.whole(by));
   const Value at = b.add(b.mul(places(call, which.most), static_cast<double>(which.step)), start);
   return Item::bounded(call.graph.add("gather", {x, at}, {{"axis", axis}}), static_cast<int>(axis),
-                       b.binary("minimum", count, number(call, which.most)));
+                       b.binary("minimum", count, call.whole(which.most)));
 }
 
 Item reshaped(ImportCall& call, const Item& item, const ImportCall::Said& said) {
@@ -175,8 +169,8 @@ Item reshaped(ImportCall& call, const Item& item, const ImportCall::Said& said) 
     if (d != axis) (d < axis ? have_before : have_inner) *= have[d].size();
   const Value whole = call.b.reshape(item.value, Shape(wanted));
   if (before == have_before || have.count() == 0) {
-    const Value size = call.b.binary("div", call.b.mul(item.size, number(call, have_inner)),
-                                     number(call, std::max<int64_t>(inner, 1)));
+    const Value size = call.b.binary("div", call.b.mul(item.size, call.whole(have_inner)),
+                                     call.whole(std::max<int64_t>(inner, 1)));
     return Item::bounded(whole, static_cast<int>(open), size);
   }
   if (before != 1)
@@ -187,7 +181,7 @@ Item reshaped(ImportCall& call, const Item& item, const ImportCall::Said& said) 
   const Value flat = call.graph.add("gather", {call.b.reshape(item.value, {have.count()}), found.order},
                                     {{"axis", int64_t{0}}});
   return Item::bounded(call.b.reshape(flat, Shape(wanted)), static_cast<int>(open),
-                       call.b.binary("div", found.count, number(call, std::max<int64_t>(inner, 1))));
+                       call.b.binary("div", found.count, call.whole(std::max<int64_t>(inner, 1))));
 }
 
 Item expanded(ImportCall& call, const Item& item, const ImportCall::Said& said) {

@@ -53,9 +53,7 @@ Value ImportCall::buffer(int k) const {
 
 Value ImportCall::true_size(int k, int64_t axis) const {
   if (item(k).bounded_axis == axis) return item(k).size;
-  Array size(i64, Shape{});
-  size.set_int(0, graph.type(buffer(k)).shape[static_cast<size_t>(axis)].size());
-  return graph.constant(std::move(size));
+  return whole(graph.type(buffer(k)).shape[static_cast<size_t>(axis)].size());
 }
 
 ImportCall::Said ImportCall::sizes_said(int k) const {
@@ -185,6 +183,12 @@ std::optional<Ints> ImportCall::axes(int from, int rank) const {
 Value ImportCall::ints_constant(const Ints& values) const {
   Array array(i64, {static_cast<int64_t>(values.size())});
   std::copy(values.begin(), values.end(), array.as<int64_t>().begin());
+  return graph.constant(std::move(array));
+}
+
+Value ImportCall::whole(int64_t value) const {
+  Array array(i64, Shape{});
+  array.set_int(0, value);
   return graph.constant(std::move(array));
 }
 

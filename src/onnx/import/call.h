@@ -102,6 +102,7 @@ class ImportCall {
   Value scalar(DType dtype, double value) const { return graph.scalar(dtype, value); }
   Value constant(const Array& array) const { return graph.constant(array); }
   Value ints_constant(const Ints& values) const;
+  Value whole(int64_t value) const;  // i64[]
   Value fill(Value like, double value) { return b.fill(like, value); }
 
   /// Why this node cannot be had, and what would help.

@@ -11,11 +11,7 @@ MILLRACE_ONNX_IMPORT(Constant) {
     if (each.name == "sparse_value" && each.sparse)
       return {call.constant(array_of(*each.sparse, call.folder))};
     if (each.name == "value_float") return {call.scalar(f32, static_cast<double>(each.number))};
-    if (each.name == "value_int") {
-      Array one(i64, Shape{});
-      one.set_int(0, each.integer);
-      return {call.constant(one)};
-    }
+    if (each.name == "value_int") return {call.whole(each.integer)};
     if (each.name == "value_ints") return {call.ints_constant(each.integers)};
     if (each.name == "value_floats") {
       const std::vector<double> list(each.numbers.begin(), each.numbers.end());

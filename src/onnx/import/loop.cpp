@@ -77,9 +77,7 @@ class LoopRule {
       if (!go || go->count() != 1) return std::nullopt;
       if (go->at(0) == 0) break;
       if (step == kMostSteps) return std::nullopt;
-      Array count(i64, Shape{});
-      count.set_int(0, step);
-      Items arguments{call_.constant(count), going};
+      Items arguments{call_.whole(step), going};
       arguments.insert(arguments.end(), carried.begin(), carried.end());
       const Items results = call_.nested.inline_nested(*body_, arguments);
       going = results[0];
@@ -130,9 +128,7 @@ class LoopRule {
 
   Value size_of(const Item& item, int axis) {
     if (item.bounded_axis >= 0) return item.size;
-    Array size(i64, Shape{});
-    size.set_int(0, size_along(call_.graph.type(item.value), axis));
-    return call_.constant(size);
+    return call_.whole(size_along(call_.graph.type(item.value), axis));
   }
 
   Value tensor_of(const Item& item, const char* what) {

@@ -54,11 +54,10 @@ onnx::Items padded_at_run_time(onnx::ImportCall& call) {
       x.value = call.graph.add("concat", parts, {{"axis", axis}});
       continue;
     }
-    Array whole(i64, Shape{});
-    whole.set_int(0, call.b.shape(x.value)[static_cast<size_t>(axis)].size());
+    const int64_t size = call.b.shape(x.value)[static_cast<size_t>(axis)].size();
     x = onnx::joined(call, parts,
                      {call.element(said.values, static_cast<int64_t>(i)),
-                      x.bounded_axis == axis ? x.size : call.constant(whole),
+                      x.bounded_axis == axis ? x.size : call.whole(size),
                       call.element(said.values, static_cast<int64_t>(count + i))},
                      axis);
   }

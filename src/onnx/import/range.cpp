@@ -15,9 +15,8 @@ MILLRACE_ONNX_IMPORT(Range) {
     if (step < 1) call.refuse_sizes("its limits depend on data, and it does not go upwards");
     const int64_t most = std::max<int64_t>(to.most.at(0) - from.least.at(0) + step - 1, 0) / step;
     const Value start = call.element(from.values, 0), end = call.element(to.values, 0);
-    const auto whole = [&](int64_t value) { return call.b.reshape(call.ints_constant({value}), {}); };
-    const Value distance = call.b.binary("maximum", call.b.sub(end, start), whole(0));
-    const Value count = call.b.binary("div", call.b.add(distance, whole(step - 1)), whole(step));
+    const Value distance = call.b.binary("maximum", call.b.sub(end, start), call.whole(0));
+    const Value count = call.b.binary("div", call.b.add(distance, call.whole(step - 1)), call.whole(step));
     const Value steps = call.graph.add("iota", {}, {{"shape", Shape{most}}, {"axis", int64_t{0}}});
     const Value all = call.b.add(call.b.mul(steps, static_cast<double>(step)), start);
     return {onnx::Item::bounded(call.b.cast(all, call.dtype(0)), 0, count)};

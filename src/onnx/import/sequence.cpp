@@ -41,9 +41,7 @@ MILLRACE_ONNX_IMPORT(SequenceConstruct) {
 }
 
 MILLRACE_ONNX_IMPORT(SequenceLength) {
-  Array length(i64, Shape{});
-  length.set_int(0, static_cast<int64_t>(call.sequence(0).size()));
-  return {call.constant(length)};
+  return {call.whole(std::ssize(call.sequence(0)))};
 }
 
 MILLRACE_ONNX_IMPORT(SequenceAt) {

@@ -13,8 +13,4 @@ MILLRACE_ONNX_IMPORT(Shape) {
   return {call.ints_constant(Ints(sizes.begin() + from, sizes.begin() + to))};
 }
 
-MILLRACE_ONNX_IMPORT(Size) {
-  Array one(i64, Shape{});
-  one.set_int(0, call.shape(0).count());
-  return {call.constant(one)};
-}
+MILLRACE_ONNX_IMPORT(Size) { return {call.whole(call.shape(0).count())}; }

@@ -86,9 +86,7 @@ onnx::Items cut_at_run_time(onnx::ImportCall& call, const Limits& starts, const 
     if (x.bounded_axis >= 0 && !own) call.refuse_two_sizes();
     if (known && steps[i] == 1 && starts.said.most[i] == 0 && ends.said.most[i] >= size)
       continue;  // all of it
-    Array whole(i64, Shape{});
-    whole.set_int(0, size);
-    x = onnx::picked(call, x.value, axis, own ? x.size : call.constant(whole),
+    x = onnx::picked(call, x.value, axis, own ? x.size : call.whole(size),
                      {call.element(starts.said.values, static_cast<int64_t>(i)),
                       call.element(ends.said.values, static_cast<int64_t>(i)), steps[i],
                       most_of(starts, ends, i, steps[i], size)});

@@ -40,9 +40,7 @@ MILLRACE_ONNX_IMPORT(TopK) {
     return {Item::bounded(values, item.bounded_axis, item.size),
             Item::bounded(at, item.bounded_axis, item.size)};
   }
-  Array all(i64, Shape{});
-  all.set_int(0, most);
-  Value count = call.constant(all);
+  Value count = call.whole(most);
   if (!counts.known()) count = call.b.binary("minimum", count, call.element(counts.values, 0));
   if (along) count = call.b.binary("minimum", count, call.item(0).size);
   const auto where = static_cast<int>(axis);
