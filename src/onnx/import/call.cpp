@@ -71,7 +71,14 @@ ImportCall::Said ImportCall::sizes_said(int k) const {
 }
 
 Value ImportCall::element(Value all, int64_t i) {
-  return b.reshape(graph.add("slice", {all}, {{"starts", Ints{i}}, {"ends", Ints{i + 1}}}), {});
+  return b.reshape(part(all, 0, i, i + 1), {});
+}
+
+Value ImportCall::part(Value x, int64_t axis, int64_t from, int64_t to) {
+  Ints starts(b.shape(x).size(), 0), ends = b.shape(x).sizes();
+  starts[static_cast<size_t>(axis)] = from;
+  ends[static_cast<size_t>(axis)] = to;
+  return graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
 }
 
 std::vector<Value> ImportCall::tensors() const {

@@ -86,6 +86,8 @@ class ImportCall {
   };
   Said sizes_said(int k) const;
   Value element(Value list, int64_t i);  // i64[] of an i64[n]
+  /// The positions from … to of an axis.
+  Value part(Value x, int64_t axis, int64_t from, int64_t to);
 
   int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = std::nullopt) const;
   double number(std::string_view attribute, std::optional<double> fallback = std::nullopt) const;

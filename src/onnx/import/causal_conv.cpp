@@ -26,6 +26,5 @@ MILLRACE_ONNX_IMPORT(CausalConvWithState) {
     out = call.graph.add("silu", {out});
   else if (activation != "none")
     call.refuse("the activation '" + activation + "' is not known");
-  return {out, call.graph.add("slice", {padded},
-                              {{"starts", Ints{0, 0, length - before}}, {"ends", Ints{x[0], x[1], length}}})};
+  return {out, call.part(padded, 2, length - before, length)};
 }

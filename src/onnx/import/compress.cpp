@@ -3,7 +3,6 @@
 #include "onnx/import/bounded.h"
 
 using namespace millrace;
-using onnx::Ints;
 using onnx::Item;
 
 /// The slices whose condition holds.
@@ -22,7 +21,7 @@ MILLRACE_ONNX_IMPORT(Compress) {
     if (call.bounded(k) && call.b.shape(mask)[0] == call.b.shape(call.buffer(k))[0])
       mask = onnx::masked(call, mask, 0, call.item(k).size, 0);
   const int64_t given = call.b.shape(mask)[0].size();
-  if (given > size) mask = call.graph.add("slice", {mask}, {{"starts", Ints{0}}, {"ends", Ints{size}}});
+  if (given > size) mask = call.part(mask, 0, 0, size);
   const onnx::Chosen found = onnx::chosen(call, mask);
   return {Item::bounded(call.graph.add("gather", {x, found.order}, {{"axis", axis}}), static_cast<int>(axis),
                         found.count)};

@@ -44,11 +44,9 @@ Value three(onnx::ImportCall& call, Value picture, Value weight, const onnx::Win
                                       {"steps", Ints{1, 1, w.strides[0], 1, 1}}});
     const Value samples = call.b.reshape(call.b.transpose(met, {0, 2, 1, 3, 4}),
                                          {sizes[0] * depth, sizes[1], sizes[3], sizes[4]});
-    const Value part = call.graph.add(
-        "slice", {weight},
-        {{"starts", Ints{0, 0, k, 0, 0}}, {"ends", Ints{kernel[0], kernel[1], k + 1, kernel[3], kernel[4]}}});
-    const Value y =
-        two(call, samples, call.b.reshape(part, {kernel[0], kernel[1], kernel[3], kernel[4]}), inner, groups);
+    const Value part =
+        call.b.reshape(call.part(weight, 2, k, k + 1), {kernel[0], kernel[1], kernel[3], kernel[4]});
+    const Value y = two(call, samples, part, inner, groups);
     total = total.valid() ? call.b.add(total, y) : y;
   }
   const Ints out = call.b.shape(total).sizes();

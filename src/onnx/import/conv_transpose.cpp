@@ -24,20 +24,17 @@ Value of_three(onnx::ImportCall& call, int64_t groups, const Ints& pads, const I
       high[axis + 1] = strides[d] - 1;
       const Value spread = call.graph.add("pad", {call.b.reshape(x, Shape(apart))},
                                           {{"low", Ints(apart.size(), 0)}, {"high", high}});
-      Ints ends = sizes;
-      ends[axis] = (sizes[axis] - 1) * strides[d] + 1;
+      const int64_t end = (sizes[axis] - 1) * strides[d] + 1;
       sizes[axis] *= strides[d];
-      x = call.graph.add("slice", {call.b.reshape(spread, Shape(sizes))},
-                         {{"starts", Ints(sizes.size(), 0)}, {"ends", ends}});
+      x = call.part(call.b.reshape(spread, Shape(sizes)), static_cast<int64_t>(axis), 0, end);
     }
     w.pads[d] = w.extent(d) - 1 - pads[d];
     w.pads[d + 3] = result[d] - 1 + w.extent(d) - call.b.shape(x)[axis].size() - w.pads[d];
     // What the pads take away is not computed at all.
-    Ints starts(5, 0), ends = call.b.shape(x).sizes();
-    starts[axis] = std::max<int64_t>(0, -w.pads[d]);
-    ends[axis] -= std::max<int64_t>(0, -w.pads[d + 3]);
-    if (starts[axis] >= ends[axis]) call.refuse("its pads leave nothing");
-    x = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+    const int64_t start = std::max<int64_t>(0, -w.pads[d]),
+                  end = call.b.shape(x)[axis].size() - std::max<int64_t>(0, -w.pads[d + 3]);
+    if (start >= end) call.refuse("its pads leave nothing");
+    x = call.part(x, static_cast<int64_t>(axis), start, end);
     w.pads[d] = std::max<int64_t>(0, w.pads[d]);
     w.pads[d + 3] = std::max<int64_t>(0, w.pads[d + 3]);
   }

@@ -12,13 +12,9 @@ std::vector<Value> cumulative(onnx::ImportCall& call, std::string_view op, doubl
   const Ints sizes = call.shape(0).sizes();
   const auto at = static_cast<size_t>(axis);
   const auto shifted = [&](Value x, int64_t by) {
-    Ints starts(sizes.size(), 0), ends = sizes, low(sizes.size(), 0), high(sizes.size(), 0);
-    (reverse ? starts[at] : low[at]) = by;
-    if (reverse)
-      high[at] = by;
-    else
-      ends[at] = sizes[at] - by;
-    const Value part = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+    Ints low(sizes.size(), 0), high(sizes.size(), 0);
+    (reverse ? high : low)[at] = by;
+    const Value part = reverse ? call.part(x, axis, by, sizes[at]) : call.part(x, axis, 0, sizes[at] - by);
     return call.graph.add("pad", {part}, {{"low", low}, {"high", high}, {"value", neutral}});
   };
   Value x = call[0];

@@ -21,10 +21,7 @@ MILLRACE_ONNX_IMPORT(DeformConv) {
   const Value offset = call.b.reshape(call[2], {n, many, 2, places});
   std::vector<Value> at;
   for (int64_t d = 0; d < 2; ++d) {
-    const Value moved =
-        call.b.reshape(call.graph.add("slice", {offset},
-                                      {{"starts", Ints{0, 0, d, 0}}, {"ends", Ints{n, many, d + 1, places}}}),
-                       {n, many, places});
+    const Value moved = call.b.reshape(call.part(offset, 2, d, d + 1), {n, many, places});
     Array fixed(f32, {1, many, places});  // without the offset
     for (int64_t k = 0; k < many; ++k)
       for (int64_t p = 0; p < places; ++p) {

@@ -45,11 +45,8 @@ Value times(onnx::ImportCall& call, Value x, Value factors) {
 
 /// What of the last axis is not beyond `length`.
 Value cut(onnx::ImportCall& call, Value x, int64_t length) {
-  const Ints sizes = call.b.shape(x).sizes();
-  if (sizes.back() <= length) return x;
-  Ints ends = sizes;
-  ends.back() = length;
-  return call.graph.add("slice", {x}, {{"starts", Ints(sizes.size(), 0)}, {"ends", ends}});
+  const Shape& shape = call.b.shape(x);
+  return shape.back().size() <= length ? x : call.part(x, shape.rank() - 1, 0, length);
 }
 
 /// The transform of the last axis, as if it had `length` elements; `bins` of the result.
@@ -91,12 +88,8 @@ Value real_inverse(onnx::ImportCall& call, Complex x, int64_t length) {
 Complex apart(onnx::ImportCall& call, Value x, const Ints& order) {
   const Ints sizes = call.b.shape(x).sizes();
   const auto part = [&](int64_t k) {
-    Ints starts(sizes.size(), 0), ends = sizes;
-    starts.back() = k;
-    ends.back() = k + 1;
-    Shape shape(Ints(sizes.begin(), sizes.end() - 1));
-    return call.b.transpose(
-        call.b.reshape(call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}}), shape), order);
+    const Shape shape(Ints(sizes.begin(), sizes.end() - 1));
+    return call.b.transpose(call.b.reshape(call.part(x, std::ssize(sizes) - 1, k, k + 1), shape), order);
   };
   if (sizes.back() != 1 && sizes.back() != 2) call.refuse("the last axis of its signal is neither 1 nor 2");
   return {part(0), sizes.back() == 2 ? part(1) : Value{}};

@@ -43,10 +43,7 @@ MILLRACE_ONNX_IMPORT(GatherND) {
     if (d < batch) {
       at = call.graph.add("iota", {}, {{"shape", rows}, {"axis", d}});
     } else {
-      Ints from(places.size(), 0), to = places;
-      from.back() = d - batch;
-      to.back() = d - batch + 1;
-      const Value column = call.graph.add("slice", {indices}, {{"starts", from}, {"ends", to}});
+      const Value column = call.part(indices, std::ssize(places) - 1, d - batch, d - batch + 1);
       at = counted_from_front(call, call.b.reshape(column, rows), call.true_size(0, d));
     }
     flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));

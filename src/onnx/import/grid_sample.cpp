@@ -35,10 +35,7 @@ MILLRACE_ONNX_IMPORT(GridSample) {
   std::vector<Value> at;
   for (size_t d = 0; d < dims; ++d) {
     const auto column = static_cast<int64_t>(dims - 1 - d);  // x comes first
-    const Value n = call.b.reshape(
-        call.graph.add("slice", {flat},
-                       {{"starts", Ints{0, 0, column}}, {"ends", Ints{sizes[0], places, column + 1}}}),
-        {sizes[0], places});
+    const Value n = call.b.reshape(call.part(flat, 2, column, column + 1), {sizes[0], places});
     const auto size = static_cast<double>(sizes[d + 2]);
     // −1 and 1 are the centres of the outer elements, or their edges.
     Value x = call.b.add(n, 1);

@@ -16,10 +16,7 @@ MILLRACE_ONNX_IMPORT(LRN) {
   const Value padded = call.graph.add("pad", {squares}, {{"low", low}, {"high", high}});
   Value total;
   for (int64_t k = 0; k < size; ++k) {
-    Ints starts(rank, 0), ends = call.b.shape(padded).sizes();
-    starts[1] = k;
-    ends[1] = k + channels;
-    const Value part = call.graph.add("slice", {padded}, {{"starts", starts}, {"ends", ends}});
+    const Value part = call.part(padded, 1, k, k + channels);
     total = total.valid() ? call.b.add(total, part) : part;
   }
   const Value base = call.b.add(call.b.mul(total, alpha / static_cast<double>(size)), bias);

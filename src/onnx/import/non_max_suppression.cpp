@@ -14,10 +14,7 @@ namespace {
 std::vector<Value> corners_of(onnx::ImportCall& call, const Ints& sizes, bool centres) {
   std::vector<Value> c;
   for (int64_t k = 0; k < 4; ++k)
-    c.push_back(
-        call.b.reshape(call.graph.add("slice", {call.buffer(0)},
-                                      {{"starts", Ints{0, 0, k}}, {"ends", Ints{sizes[0], sizes[1], k + 1}}}),
-                       {sizes[0], sizes[1]}));
+    c.push_back(call.b.reshape(call.part(call.buffer(0), 2, k, k + 1), {sizes[0], sizes[1]}));
   if (centres) {  // x, y, width, height
     const Value half_width = call.b.mul(c[2], 0.5), half_height = call.b.mul(c[3], 0.5);
     return {call.b.sub(c[1], half_height), call.b.sub(c[0], half_width), call.b.add(c[1], half_height),

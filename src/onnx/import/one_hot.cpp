@@ -1,7 +1,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(OneHot) {
   const auto depth = static_cast<int64_t>(call.known_number(1));
@@ -16,9 +15,5 @@ MILLRACE_ONNX_IMPORT(OneHot) {
                           call.b.add(indices, static_cast<double>(depth)), indices);
   const Value place = call.graph.add("iota", {}, {{"shape", whole}, {"axis", axis}});
   const Value hot = call.b.binary("equal", place, call.b.reshape(indices, one));
-  const auto value = [&](int64_t at) {
-    return call.b.reshape(call.graph.add("slice", {call[2]}, {{"starts", Ints{at}}, {"ends", Ints{at + 1}}}),
-                          {});
-  };
-  return {call.b.select(hot, value(1), value(0))};
+  return {call.b.select(hot, call.element(call[2], 1), call.element(call[2], 0))};
 }

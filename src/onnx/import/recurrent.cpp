@@ -67,10 +67,7 @@ Value initial(onnx::ImportCall& call, int k, int64_t d, const Layer& layer) {
 
 /// x of step t [batch, input].
 Value input_of(onnx::ImportCall& call, const Layer& layer, int64_t t) {
-  Ints starts{0, 0, 0}, ends = call.shape(0).sizes();
-  starts[layer.batch_first ? 1 : 0] = t;
-  ends[layer.batch_first ? 1 : 0] = t + 1;
-  return call.b.reshape(call.graph.add("slice", {call[0]}, {{"starts", starts}, {"ends", ends}}),
+  return call.b.reshape(call.part(call[0], layer.batch_first ? 1 : 0, t, t + 1),
                         {layer.batch, call.shape(0)[2]});
 }
 
@@ -141,9 +138,7 @@ Value product(onnx::ImportCall& call, const Layer& layer, int64_t d, Value x, bo
 }
 
 Value gate(onnx::ImportCall& call, const Layer& layer, Value all, int64_t at) {
-  return call.graph.add(
-      "slice", {all},
-      {{"starts", Ints{0, at * layer.hidden}}, {"ends", Ints{layer.batch, (at + 1) * layer.hidden}}});
+  return call.part(all, 1, at * layer.hidden, (at + 1) * layer.hidden);
 }
 
 }  // namespace

@@ -56,12 +56,7 @@ Value product(onnx::ImportCall& call, Value x, const Ints& axes, bool keep) {
         break;
       }
       const int64_t half = sizes[at] / 2;
-      const auto part = [&](int64_t from, int64_t to) {
-        Ints starts(sizes.size(), 0), ends = sizes;
-        starts[at] = from;
-        ends[at] = to;
-        return call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
-      };
+      const auto part = [&](int64_t from, int64_t to) { return call.part(x, axis, from, to); };
       const Value both = call.b.mul(part(0, half), part(half, 2 * half));
       if (sizes[at] % 2 == 0)
         x = both;

@@ -5,12 +5,6 @@ using onnx::Ints;
 
 namespace {
 
-/// Column k of [rows, columns] as [rows, 1].
-Value column(onnx::ImportCall& call, Value x, int64_t k) {
-  const int64_t rows = call.b.shape(x)[0].size();
-  return call.graph.add("slice", {x}, {{"starts", Ints{0, k}}, {"ends", Ints{rows, k + 1}}});
-}
-
 struct Sides {
   Value low, high, weight;  // indices, and the weight of the high one, [rois, places]
   Value inside;
@@ -46,8 +40,8 @@ MILLRACE_ONNX_IMPORT(RoiAlign) {
   const Value corners = call.b.sub(call.b.mul(call[1], scale), half ? 0.5 : 0.0);
   const int64_t places = height * ratio * width * ratio;
   const auto points = [&](int64_t first, int64_t bins, bool down) {
-    const Value from = column(call, corners, first);
-    Value size = call.b.sub(column(call, corners, first + 2), from);
+    const Value from = call.part(corners, 1, first, first + 1);
+    Value size = call.b.sub(call.part(corners, 1, first + 2, first + 3), from);
     if (!half) size = call.b.binary("maximum", size, call.fill(size, 1));
     Array steps(f32, {1, places});  // in parts of the region
     for (int64_t p = 0; p < places; ++p) {

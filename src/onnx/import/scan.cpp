@@ -14,11 +14,7 @@ namespace {
 Value sliced(onnx::ImportCall& call, Value x, int64_t axis, int64_t at) {
   if (axis >= call.b.shape(x).rank() || at >= call.b.shape(x)[static_cast<size_t>(axis)].size())
     call.refuse("its operands do not have as many slices as each other");
-  Ints starts(call.b.shape(x).size(), 0), ends = call.b.shape(x).sizes();
-  const auto d = static_cast<size_t>(axis);
-  starts[d] = at;
-  ends[d] = at + 1;
-  const Value one = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+  const Value one = call.part(x, axis, at, at + 1);
   Shape shape = call.b.shape(one);
   shape.erase(shape.begin() + axis);
   return call.b.reshape(one, shape);

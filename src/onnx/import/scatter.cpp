@@ -26,9 +26,7 @@ Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const s
   if (!product) return call.graph.add(reduction, {parts}, {{"axes", Ints{0}}});
   Value x = parts;
   for (int64_t rows = many + 1; rows > 1; rows = (rows + 1) / 2) {  // by halves
-    const auto part = [&](int64_t from, int64_t to) {
-      return call.graph.add("slice", {x}, {{"starts", Ints{from, 0}}, {"ends", Ints{to, size}}});
-    };
+    const auto part = [&](int64_t from, int64_t to) { return call.part(x, 0, from, to); };
     const int64_t half = rows / 2;
     const Value both = call.b.mul(part(0, half), part(half, 2 * half));
     x = rows % 2 == 0 ? both : call.graph.add("concat", {both, part(2 * half, rows)}, {{"axis", int64_t{0}}});
@@ -75,11 +73,8 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
   Value flat = call.b.broadcast(call.scalar(i64, 0), rows);
   int64_t stride = inner;
   for (size_t d = depth; d-- > 0;) {
-    Ints from(places.size(), 0), to = places;
-    from.back() = static_cast<int64_t>(d);
-    to.back() = from.back() + 1;
-    const Value column =
-        call.b.reshape(call.graph.add("slice", {call[1]}, {{"starts", from}, {"ends", to}}), rows);
+    const auto at = static_cast<int64_t>(d);
+    const Value column = call.b.reshape(call.part(call[1], std::ssize(places) - 1, at, at + 1), rows);
     flat =
         call.b.add(flat, call.b.mul(counted_from_front(call, column, sizes[d]), static_cast<double>(stride)));
     stride *= sizes[d];

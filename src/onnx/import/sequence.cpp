@@ -23,13 +23,6 @@ size_t place(onnx::ImportCall& call, int k, size_t size, size_t most) {
   return static_cast<size_t>(at);
 }
 
-Value part_of(onnx::ImportCall& call, Value x, size_t axis, int64_t from, int64_t to) {
-  Ints starts(call.b.shape(x).size(), 0), ends = call.b.shape(x).sizes();
-  starts[axis] = from;
-  ends[axis] = to;
-  return call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
-}
-
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(SequenceEmpty) { return {Item::of(std::vector<Item>{})}; }
@@ -82,8 +75,8 @@ MILLRACE_ONNX_IMPORT(ConcatFromSequence) {
 }
 
 MILLRACE_ONNX_IMPORT(SplitToSequence) {
-  const auto axis = static_cast<size_t>(call.axis(call.integer("axis", 0), call.rank(0)));
-  const int64_t size = call.shape(0)[axis].size();
+  const int64_t axis = call.axis(call.integer("axis", 0), call.rank(0)),
+                size = call.shape(0)[static_cast<size_t>(axis)].size();
   const bool single = !call.given(1);
   Ints sizes = single ? Ints{1} : call.known_ints(1);
   if (single || call.rank(1) == 0) {
@@ -96,10 +89,10 @@ MILLRACE_ONNX_IMPORT(SplitToSequence) {
   int64_t at = 0;
   for (const int64_t each : sizes) {
     if (each < 0 || each > size - at) call.refuse("its parts are larger than what is split");
-    Value part = part_of(call, call[0], axis, at, at + each);
+    Value part = call.part(call[0], axis, at, at + each);
     if (single && call.integer("keepdims", 1) == 0) {
       Shape shape = call.b.shape(part);
-      shape.erase(shape.begin() + static_cast<int64_t>(axis));
+      shape.erase(shape.begin() + axis);
       part = call.b.reshape(part, shape);
     }
     items.emplace_back(part);

@@ -7,8 +7,7 @@ using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(Split) {
   const int64_t axis = call.axis(call.integer("axis", 0), call.rank(0));
-  const Ints sizes = call.shape(0).sizes();
-  const int64_t size = sizes[static_cast<size_t>(axis)];
+  const int64_t size = call.shape(0)[static_cast<size_t>(axis)].size();
   Ints parts;
   if (call.given(1)) {
     parts = call.known_ints(1);
@@ -23,12 +22,9 @@ MILLRACE_ONNX_IMPORT(Split) {
   std::vector<Value> results;
   int64_t at = 0;
   for (const int64_t part : parts) {
-    Ints starts(sizes.size(), 0), ends = sizes;
-    starts[static_cast<size_t>(axis)] = at;
-    ends[static_cast<size_t>(axis)] = at + part;
+    if (part < 0 || at + part > size) call.refuse("its parts are more than there is");
+    results.push_back(call.part(call[0], axis, at, at + part));
     at += part;
-    if (part < 0 || at > size) call.refuse("its parts are more than there is");
-    results.push_back(call.graph.add("slice", {call[0]}, {{"starts", starts}, {"ends", ends}}));
   }
   return results;
 }

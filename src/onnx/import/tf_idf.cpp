@@ -20,8 +20,7 @@ Value occurrences(onnx::ImportCall& call, Value x, const Array& grams, int64_t s
   for (int64_t k = 0; k < length; ++k) {
     Array items(i64, {1, 1, many});
     for (int64_t g = 0; g < many; ++g) items.set_int(g, grams.int_at(g * length + k));
-    const Value part = call.graph.add(
-        "slice", {x}, {{"starts", Ints{0, k * skip}}, {"ends", Ints{rows, k * skip + windows}}});
+    const Value part = call.part(x, 1, k * skip, k * skip + windows);
     const Value same =
         call.b.binary("equal", call.b.broadcast(call.b.reshape(part, {rows, windows, 1}), pairs),
                       call.b.broadcast(call.constant(items), pairs));

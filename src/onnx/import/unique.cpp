@@ -35,7 +35,7 @@ onnx::Items unique_at_run_time(onnx::ImportCall& call) {
   Value equal = b.broadcast(call.scalar(boolean, 1), pairs),
         less = b.broadcast(call.scalar(boolean, 0), pairs);
   for (int64_t k = width - 1; k >= 0; --k) {  // the first element that differs decides
-    const Value column = call.graph.add("slice", {rows}, {{"starts", Ints{0, k}}, {"ends", Ints{n, k + 1}}});
+    const Value column = call.part(rows, 1, k, k + 1);
     const Value own = b.broadcast(column, pairs), other = b.broadcast(b.reshape(column, {1, n}), pairs);
     const Value same = node("equal", own, other);
     less = node("logical_or", node("less", other, own), node("logical_and", same, less));
