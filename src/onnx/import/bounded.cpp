@@ -88,7 +88,7 @@ double highest(DType dtype) {
 
 Item joined(ImportCall& call, const std::vector<Value>& parts, const std::vector<Value>& sizes,
             int64_t axis) {
-  const Value all = parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}});
+  const Value all = call.concat(parts, axis);
   // What does not count is left out: whoever lies behind it moves to the front.
   Value at = places(call, call.b.shape(all)[static_cast<size_t>(axis)].size()), from = at,
         end = call.whole(0);

@@ -81,6 +81,20 @@ Value ImportCall::part(Value x, int64_t axis, int64_t from, int64_t to) {
   return graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
 }
 
+Value ImportCall::concat(const std::vector<Value>& parts, int64_t axis) {
+  return parts.size() == 1 ? parts[0] : graph.add("concat", parts, {{"axis", axis}});
+}
+
+Value ImportCall::stacked(const std::vector<Value>& slices, int64_t axis) {
+  std::vector<Value> parts;
+  for (const Value each : slices) {
+    Shape shape = b.shape(each);
+    shape.insert(shape.begin() + axis, Dim(1));
+    parts.push_back(b.reshape(each, shape));
+  }
+  return concat(parts, axis);
+}
+
 std::vector<Value> ImportCall::tensors() const {
   std::vector<Value> list;
   for (int k = 0; k < count(); ++k) list.push_back(given(k) ? operand(k) : Value{});

@@ -88,6 +88,9 @@ class ImportCall {
   Value element(Value list, int64_t i);  // i64[] of an i64[n]
   /// The positions from … to of an axis.
   Value part(Value x, int64_t axis, int64_t from, int64_t to);
+  /// Values one behind the other along an axis; along one that they do not have yet.
+  Value concat(const std::vector<Value>& parts, int64_t axis);
+  Value stacked(const std::vector<Value>& slices, int64_t axis);
 
   int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = std::nullopt) const;
   double number(std::string_view attribute, std::optional<double> fallback = std::nullopt) const;

@@ -262,14 +262,12 @@ class Carrier {
     auto between = std::make_shared<Item::Between>();
     if (all) {
       result = call_.b.mul(item.size, static_cast<double>(product));
-      between->most = between->least = Array(i64, Shape{});
+      between->least = Array(i64, Shape{});
       between->most = Array(i64, Shape{});
       between->most.set_int(0, product * have[static_cast<size_t>(item.bounded_axis)]);
     } else {
       const Shape shape{to - from};
-      result = parts.empty()      ? call_.ints_constant({})
-               : parts.size() > 1 ? call_.graph.add("concat", parts, {{"axis", int64_t{0}}})
-                                  : parts[0];
+      result = parts.empty() ? call_.ints_constant({}) : call_.concat(parts, 0);
       between->least = Array(i64, shape);
       between->most = Array(i64, shape);
       for (int64_t d = from; d < to; ++d) {

@@ -49,6 +49,5 @@ MILLRACE_ONNX_IMPORT(NonZero) {
     Array none(i64, {0, n});
     return {Item::bounded(call.constant(none), 1, found.count)};
   }
-  const Value all = rows.size() == 1 ? rows[0] : call.graph.add("concat", rows, {{"axis", int64_t{0}}});
-  return {Item::bounded(all, 1, found.count)};
+  return {Item::bounded(call.concat(rows, 0), 1, found.count)};
 }

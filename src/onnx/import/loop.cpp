@@ -19,15 +19,13 @@ constexpr int64_t kMostSteps = 1024;  // that are written one after the other
 
 /// What the steps gave, one above the other.
 Value one_above_other(onnx::ImportCall& call, const Items& steps) {
-  std::vector<Value> parts;
+  std::vector<Value> slices;
   for (const Item& each : steps) {
     if (each.form != Item::Form::tensor || each.bounded_axis >= 0)
       call.refuse("it stacks what are no tensors of a known size");
-    Shape one = call.b.shape(each.value);
-    one.insert(one.begin(), Dim(1));
-    parts.push_back(call.b.reshape(each.value, one));
+    slices.push_back(each.value);
   }
-  return parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", int64_t{0}}});
+  return call.stacked(slices, 0);
 }
 
 class LoopRule {

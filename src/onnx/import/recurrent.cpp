@@ -109,17 +109,14 @@ std::vector<Value> run(onnx::ImportCall& call, const Layer& layer, const std::ve
       state = next;
       rows[static_cast<size_t>(t)] = call.b.reshape(shown, {1, 1, layer.batch, layer.hidden});
     }
-    outputs.push_back(rows.size() == 1 ? rows[0] : call.graph.add("concat", rows, {{"axis", int64_t{0}}}));
+    outputs.push_back(call.concat(rows, 0));
     for (size_t k = 0; k < states.size(); ++k)
       last[k].push_back(call.b.reshape(state[k], {1, layer.batch, layer.hidden}));
   }
-  const auto joined = [&](const std::vector<Value>& parts, int64_t axis) {
-    return parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}});
-  };
-  std::vector<Value> results{joined(outputs, 1)};
+  std::vector<Value> results{call.concat(outputs, 1)};
   if (layer.batch_first) results[0] = call.b.transpose(results[0], {2, 0, 1, 3});
   for (const std::vector<Value>& each : last) {
-    const Value state = joined(each, 0);
+    const Value state = call.concat(each, 0);
     results.push_back(layer.batch_first ? call.b.transpose(state, {1, 0, 2}) : state);
   }
   return results;

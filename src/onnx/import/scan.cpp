@@ -20,16 +20,6 @@ Value sliced(onnx::ImportCall& call, Value x, int64_t axis, int64_t at) {
   return call.b.reshape(one, shape);
 }
 
-Value stacked(onnx::ImportCall& call, const std::vector<Value>& slices, int64_t axis) {
-  std::vector<Value> parts;
-  for (const Value each : slices) {
-    Shape shape = call.b.shape(each);
-    shape.insert(shape.begin() + axis, Dim(1));
-    parts.push_back(call.b.reshape(each, shape));
-  }
-  return parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}});
-}
-
 constexpr int64_t kMostScanned = 4096;  // steps that are written one after the other
 
 /// As before opset 9: all has a batch in front, and its first operand may say how long each sequence is.
@@ -74,11 +64,11 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
       for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(next[carries + k].value);
     }
     for (size_t k = 0; k < carries; ++k) results[k].push_back(state[k].value);
-    for (size_t k = 0; k < slices.size(); ++k) results[carries + k].push_back(stacked(call, slices[k], 0));
+    for (size_t k = 0; k < slices.size(); ++k) results[carries + k].push_back(call.stacked(slices[k], 0));
   }
   if (batch < 1) call.refuse("its batch is empty");
   std::vector<Value> all;
-  for (const std::vector<Value>& rows : results) all.push_back(stacked(call, rows, 0));
+  for (const std::vector<Value>& rows : results) all.push_back(call.stacked(rows, 0));
   return all;
 }
 
@@ -197,7 +187,7 @@ MILLRACE_ONNX_IMPORT(Scan) {
   for (size_t k = 0; k < stacks; ++k) {
     if (out_backwards[k] != 0) std::reverse(slices[k].begin(), slices[k].end());
     const int64_t axis = call.axis(out_axes[k], call.b.shape(slices[k][0]).rank() + 1);
-    carried.push_back(stacked(call, slices[k], axis));
+    carried.push_back(call.stacked(slices[k], axis));
   }
   return carried;
 }

@@ -71,7 +71,7 @@ MILLRACE_ONNX_IMPORT(ConcatFromSequence) {
     parts.push_back(call.b.reshape(each.value, shape));
   }
   if (parts.empty()) call.refuse("its sequence is empty");
-  return {parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}})};
+  return {call.concat(parts, axis)};
 }
 
 MILLRACE_ONNX_IMPORT(SplitToSequence) {
