@@ -22,6 +22,35 @@ Value sliced(onnx::ImportCall& call, Value x, int64_t axis, int64_t at) {
 
 constexpr int64_t kMostScanned = 4096;  // steps that are written one after the other
 
+/// What a body gives, which must be tensors of a known size.
+std::vector<Value> body_results(onnx::ImportCall& call, const onnx::GraphProto& body,
+                                const std::vector<Value>& arguments) {
+  std::vector<Value> results;
+  for (const onnx::Item& each : call.nested.inline_nested(body, onnx::Items(arguments))) {
+    if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
+      call.refuse("its body gives what are no tensors of a known size");
+    results.push_back(each.value);
+  }
+  return results;
+}
+
+/// Writes steps one after the other; `state` becomes what the last one carries. What the steps give besides,
+/// by outputs.
+std::vector<std::vector<Value>> written_steps(onnx::ImportCall& call, const onnx::GraphProto& body,
+                                              std::vector<Value>& state, const std::vector<Value>& sequences,
+                                              const Ints& axes, const Ints& backwards, int64_t steps) {
+  std::vector<std::vector<Value>> slices(body.outputs.size() - state.size());
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<Value> arguments = state;
+    for (size_t k = 0; k < sequences.size(); ++k)
+      arguments.push_back(sliced(call, sequences[k], axes[k], backwards[k] != 0 ? steps - 1 - step : step));
+    const std::vector<Value> results = body_results(call, body, arguments);
+    for (size_t k = 0; k < state.size(); ++k) state[k] = results[k];
+    for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(results[state.size() + k]);
+  }
+  return slices;
+}
+
 /// As before opset 9: all has a batch in front, and its first operand may say how long each sequence is.
 onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
   if (call.given(0))
@@ -40,11 +69,8 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
   std::vector<std::vector<Value>> results(body.outputs.size());
   int64_t steps = -1;
   for (int64_t row = 0; row < batch; ++row) {
-    onnx::Items state;
-    for (size_t k = 0; k < carries; ++k)
-      state.emplace_back(sliced(call, call[static_cast<int>(k) + 1], 0, row));
-    std::vector<std::vector<Value>> slices(body.outputs.size() - carries);
-    std::vector<Value> own;
+    std::vector<Value> state, own;
+    for (size_t k = 0; k < carries; ++k) state.push_back(sliced(call, call[static_cast<int>(k) + 1], 0, row));
     for (size_t k = 0; k < sequences; ++k) {
       own.push_back(sliced(call, call[static_cast<int>(carries + k) + 1], 0, row));
       if (call.b.shape(own.back()).rank() < 1) call.refuse("its sequences have no steps");
@@ -52,18 +78,8 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
     }
     if (steps < 1 || steps * batch > kMostScanned)
       call.refuse("it has no steps, or more than can be written one after the other");
-    for (int64_t step = 0; step < steps; ++step) {
-      onnx::Items arguments = state;
-      for (size_t k = 0; k < sequences; ++k)
-        arguments.emplace_back(sliced(call, own[k], 0, backwards[k] != 0 ? steps - 1 - step : step));
-      const onnx::Items next = call.nested.inline_nested(body, arguments);
-      for (const onnx::Item& each : next)
-        if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
-          call.refuse("its body gives what are no tensors of a known size");
-      for (size_t k = 0; k < carries; ++k) state[k] = next[k];
-      for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(next[carries + k].value);
-    }
-    for (size_t k = 0; k < carries; ++k) results[k].push_back(state[k].value);
+    const auto slices = written_steps(call, body, state, own, Ints(sequences, 0), backwards, steps);
+    for (size_t k = 0; k < carries; ++k) results[k].push_back(state[k]);
     for (size_t k = 0; k < slices.size(); ++k) results[carries + k].push_back(call.stacked(slices[k], 0));
   }
   if (batch < 1) call.refuse("its batch is empty");
@@ -112,14 +128,7 @@ std::optional<std::vector<Value>> in_graph(onnx::ImportCall& call, const onnx::G
   std::vector<Value> results;
   try {
     onnx::ControlBody made = call.nested.body_of(arguments, [&](Graph&, std::span<const Value> inputs) {
-      std::vector<Value> outputs;
-      for (const onnx::Item& each :
-           call.nested.inline_nested(body, onnx::Items(std::vector<Value>(inputs.begin(), inputs.end())))) {
-        if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
-          call.refuse("its body gives what are no tensors of a known size");
-        outputs.push_back(each.value);
-      }
-      return outputs;
+      return body_results(call, body, std::vector<Value>(inputs.begin(), inputs.end()));
     });
     over.invariants = std::move(made.captured);
     const size_t outputs = made.graph->outputs().size();
@@ -167,23 +176,11 @@ MILLRACE_ONNX_IMPORT(Scan) {
   if (const auto results =
           in_graph(call, *body.graph, {carries, steps, at, backwards, out_axes, out_backwards}))
     return *results;
-  std::vector<Value> carried;
-  for (size_t k = 0; k < carries; ++k) carried.push_back(call[static_cast<int>(k)]);
+  std::vector<Value> carried, over;
+  for (size_t k = 0; k < given; ++k) (k < carries ? carried : over).push_back(call[static_cast<int>(k)]);
   if (steps < 1 || steps > kMostScanned)
     call.refuse("it has no steps, or more than can be written one after the other");
-  std::vector<std::vector<Value>> slices(stacks);
-  for (int64_t step = 0; step < steps; ++step) {
-    onnx::Items arguments(carried);
-    for (size_t k = 0; k < sequences; ++k)
-      arguments.emplace_back(sliced(call, call[static_cast<int>(carries + k)], at[k],
-                                    backwards[k] != 0 ? steps - 1 - step : step));
-    const onnx::Items results = call.nested.inline_nested(*body.graph, arguments);
-    for (const onnx::Item& each : results)
-      if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
-        call.refuse("its body gives what are no tensors of a known size");
-    for (size_t k = 0; k < carries; ++k) carried[k] = results[k].value;
-    for (size_t k = 0; k < stacks; ++k) slices[k].push_back(results[carries + k].value);
-  }
+  auto slices = written_steps(call, *body.graph, carried, over, at, backwards, steps);
   for (size_t k = 0; k < stacks; ++k) {
     if (out_backwards[k] != 0) std::reverse(slices[k].begin(), slices[k].end());
     const int64_t axis = call.axis(out_axes[k], call.b.shape(slices[k][0]).rank() + 1);
