@@ -1,10 +1,17 @@
 #include "onnx/import/call.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/format.h"
 
 namespace millrace::onnx {
+
+Ints numbered(int64_t from, int64_t to) {
+  Ints list(static_cast<size_t>(std::max<int64_t>(to - from, 0)));
+  std::iota(list.begin(), list.end(), from);
+  return list;
+}
 
 void ImportCall::refuse(const std::string& reason) const { fail<InputError>("{}", reason); }
 
@@ -199,6 +206,12 @@ std::optional<Ints> ImportCall::axes(int from, int rank) const {
   Ints list = given(from) ? known_ints(from) : ints("axes");
   for (int64_t& each : list) each = axis(each, rank);
   return list;
+}
+
+Ints ImportCall::reduced_axes(int rank) const {
+  const std::optional<Ints> said = axes(1, rank);
+  if (said && !said->empty()) return *said;
+  return integer("noop_with_empty_axes", 0) != 0 ? Ints{} : numbered(0, rank);
 }
 
 Value ImportCall::ints_constant(const Ints& values) const {

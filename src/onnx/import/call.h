@@ -19,6 +19,8 @@
 namespace millrace::onnx {
 
 using Ints = std::vector<int64_t>;
+/// from, from + 1 … below `to`.
+Ints numbered(int64_t from, int64_t to);
 
 /// Handed to a rule. What a rule returns are the node's results, in order; those that nobody names may be
 /// missing at the end. Errors that it throws are told with the node's name and operator.
@@ -103,6 +105,8 @@ class ImportCall {
   int64_t axis(int64_t axis, int rank) const;
   /// The axes that operand `from` says, else the attribute `axes`; nullopt when neither does.
   std::optional<Ints> axes(int from, int rank) const;
+  /// Those of a Reduce…: all of them, or with noop_with_empty_axes none, where it says none.
+  Ints reduced_axes(int rank) const;
 
   Value scalar(DType dtype, double value) const { return graph.scalar(dtype, value); }
   Value constant(const Array& array) const { return graph.constant(array); }

@@ -100,13 +100,7 @@ std::optional<double> neutral(std::string_view op, DType dtype) {
 /// The axes along which such an operator goes; nullopt: it is none of them.
 std::optional<Ints> axes_of(const ImportCall& call, int rank) {
   const std::string& op = call.node.op_type;
-  if (op.starts_with("Reduce")) {
-    std::optional<Ints> axes = call.axes(1, rank);
-    if (axes && !axes->empty()) return axes;
-    axes = Ints{};
-    for (int64_t d = 0; d < rank && call.integer("noop_with_empty_axes", 0) == 0; ++d) axes->push_back(d);
-    return axes;
-  }
+  if (op.starts_with("Reduce")) return call.reduced_axes(rank);
   if (op == "CumSum" || op == "CumProd")
     return Ints{call.axis(static_cast<int64_t>(call.known_number(1)), rank)};
   if (op == "ArgMax" || op == "ArgMin" || op == "Split" || op == "Concat")
@@ -115,9 +109,7 @@ std::optional<Ints> axes_of(const ImportCall& call, int rank) {
   const bool norm = op == "LayerNormalization" || op == "RMSNormalization";
   if (!softmax && !norm) return std::nullopt;
   const int64_t axis = call.axis(call.integer("axis", softmax && call.opset < 13 ? 1 : -1), rank);
-  Ints all{axis};
-  for (int64_t d = axis + 1; d < rank && (norm || call.opset < 13); ++d) all.push_back(d);
-  return all;
+  return numbered(axis, norm || call.opset < 13 ? rank : axis + 1);
 }
 
 class Carrier {

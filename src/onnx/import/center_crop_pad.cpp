@@ -6,9 +6,7 @@ using onnx::Ints;
 MILLRACE_ONNX_IMPORT(CenterCropPad) {
   const Ints wanted = call.known_ints(1);
   const int rank = call.rank(0);
-  Ints axes;
-  for (int d = 0; d < rank; ++d) axes.push_back(d);
-  axes = call.ints("axes", axes);
+  const Ints axes = call.ints("axes", onnx::numbered(0, rank));
   if (axes.size() != wanted.size()) call.refuse("it needs a size for each axis");
   Ints starts(static_cast<size_t>(rank), 0), ends = call.shape(0).sizes(), low(starts), high(starts);
   for (size_t i = 0; i < axes.size(); ++i) {

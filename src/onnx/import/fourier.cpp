@@ -113,8 +113,7 @@ MILLRACE_ONNX_IMPORT(DFT) {
   const int64_t axis = call.axis(said, rank);
   if (axis == rank - 1) call.refuse("its axis is that of the parts of its numbers");
   const bool inverse = call.integer("inverse", 0) != 0, onesided = call.integer("onesided", 0) != 0;
-  Ints order;
-  for (int64_t d = 0; d < rank - 1; ++d) order.push_back(d);
+  Ints order = onnx::numbered(0, rank - 1);
   std::swap(order[static_cast<size_t>(axis)], order.back());
   const Complex x = apart(call, call[0], order);
   const int64_t given = call.shape(0)[static_cast<size_t>(axis)].size();

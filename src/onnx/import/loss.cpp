@@ -27,8 +27,7 @@ std::vector<Value> negative_log_likelihood(onnx::ImportCall& call, Value log_pro
       call.b.sum(call.b.select(own, log_probabilities, call.fill(log_probabilities, 0)), {1}, false);
   const Value losses = call.graph.add("neg", {call.b.mul(picked, weight)});
   const std::string reduction = call.text("reduction", "mean");
-  Ints all;
-  for (int d = 0; d < of_classes.rank(); ++d) all.push_back(d);
+  const Ints all = onnx::numbered(0, of_classes.rank());
   if (reduction == "none") return {losses};
   if (reduction == "sum") return {call.b.sum(losses, all, false)};
   return {call.b.div(call.b.sum(losses, all, false), call.b.sum(weight, all, false))};

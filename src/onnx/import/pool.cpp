@@ -151,14 +151,8 @@ Value counts(onnx::ImportCall& call, const onnx::Windows& w, const Ints& added, 
   return gathered(call, ones, inner, "add", 0);
 }
 
-Ints positions(const onnx::ImportCall& call) {
-  Ints axes;
-  for (int d = 2; d < call.rank(0); ++d) axes.push_back(d);
-  return axes;
-}
-
 Value of_all_positions(onnx::ImportCall& call, std::string_view op, Value x) {
-  const Ints axes = positions(call);
+  const Ints axes = onnx::numbered(2, call.rank(0));
   return axes.empty() ? x : call.graph.add(op, {x}, {{"axes", axes}, {"keep_dims", true}});
 }
 

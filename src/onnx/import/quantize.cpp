@@ -75,8 +75,7 @@ MILLRACE_ONNX_IMPORT(DequantizeLinear) {
 }
 
 MILLRACE_ONNX_IMPORT(DynamicQuantizeLinear) {
-  Ints all;
-  for (int d = 0; d < call.rank(0); ++d) all.push_back(d);
+  const Ints all = onnx::numbered(0, call.rank(0));
   const Value x = call[0], zero = call.scalar(f32, 0);
   const Value high = call.b.binary("maximum", call.b.max(x, all, false), zero);
   const Value low =

@@ -11,17 +11,8 @@ namespace {
 using Reduce = Value (*)(onnx::ImportCall&, Value, const Ints&, bool);
 
 std::vector<Value> reduced(onnx::ImportCall& call, const Reduce& reduce) {
-  std::optional<Ints> axes = call.axes(1, call.rank(0));
-  if (!axes || axes->empty()) {
-    if (call.integer("noop_with_empty_axes", 0) != 0)
-      axes = Ints{};
-    else {
-      axes = Ints{};
-      for (int d = 0; d < call.rank(0); ++d) axes->push_back(d);
-    }
-    if (axes->empty()) return {reduce(call, call[0], {}, true)};
-  }
-  return {reduce(call, call[0], *axes, call.integer("keepdims", 1) != 0)};
+  const Ints axes = call.reduced_axes(call.rank(0));
+  return {reduce(call, call[0], axes, axes.empty() || call.integer("keepdims", 1) != 0)};
 }
 
 /// Over no axis each element is alone.

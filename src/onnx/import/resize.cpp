@@ -92,8 +92,7 @@ Array matrix(const std::string& transformation, const Axis& axis, const Filter& 
 
 /// x · matrixᵀ along an axis.
 Value along(onnx::ImportCall& call, Value x, int64_t axis, const Array& weights) {
-  Ints order;
-  for (int d = 0; d < call.b.shape(x).rank(); ++d) order.push_back(d);
+  Ints order = onnx::numbered(0, call.b.shape(x).rank());
   std::swap(order[static_cast<size_t>(axis)], order.back());
   const Value turned = call.b.transpose(x, order);
   Shape shape = call.b.shape(turned);
@@ -107,18 +106,15 @@ Value along(onnx::ImportCall& call, Value x, int64_t axis, const Array& weights)
 /// The axes that change; sizes and scales from what is given.
 std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) {
   const int rank = call.rank(0);
-  Ints axes;
-  for (int d = 0; d < rank; ++d) axes.push_back(d);
-  for (int64_t& each : axes = call.ints("axes", axes)) each = call.axis(each, rank);
+  Ints axes = call.ints("axes", onnx::numbered(0, rank));
+  for (int64_t& each : axes) each = call.axis(each, rank);
   const int at_scales = old ? 1 : 2;
   std::vector<double> scales, region;
-  if (call.given(at_scales) && call.shape(at_scales).count() > 0) {
+  if (call.given(at_scales) && call.shape(at_scales).count() > 0)
     scales = call.known_array(at_scales).to_doubles();
-  }
   if (!old && call.given(1) &&
-      call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
+      call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
     region = call.known_array(1).to_doubles();
-  }
   Ints sizes;
   if (!old && call.given(3) && call.shape(3).count() > 0) sizes = call.known_ints(3);
   if (call.has("scales")) scales = call.numbers("scales");
@@ -196,10 +192,9 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
       x = along(call, call.b.cast(x, f32), at, matrix(transformation, axis, filter));
     }
     if (!crops) continue;
-    Array in(boolean, Shape(Ints(static_cast<size_t>(call.rank(0)), 1)));
     Ints one(static_cast<size_t>(call.rank(0)), 1);
     one[static_cast<size_t>(at)] = axis.to;
-    in = Array(boolean, Shape(one));
+    Array in(boolean, Shape(one));
     for (int64_t i = 0; i < axis.to; ++i) {
       const double place = source(transformation, axis, i);
       in.set(i, place >= 0 && place <= static_cast<double>(axis.from - 1) ? 1 : 0);

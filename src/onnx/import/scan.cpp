@@ -1,7 +1,6 @@
 #include "ops/scan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "onnx/import/call.h"
 
@@ -97,8 +96,7 @@ struct Course {
 
 /// The axes with one of them moved.
 Value moved(onnx::ImportCall& call, Value x, int64_t from, int64_t to) {
-  Ints order(call.b.shape(x).size());
-  std::iota(order.begin(), order.end(), 0);
+  Ints order = onnx::numbered(0, call.b.shape(x).rank());
   order.erase(order.begin() + from);
   order.insert(order.begin() + to, from);
   return from == to ? x : call.b.transpose(x, order);

@@ -106,8 +106,7 @@ MILLRACE_ONNX_IMPORT(Slice) {
   const Limits first = old ? listed("starts") : limits_of(call, 1),
                last = old ? listed("ends") : limits_of(call, 2);
   const Ints &starts = first.said.most, &ends = last.said.most;
-  Ints axes, steps(starts.size(), 1);
-  for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  Ints axes = onnx::numbered(0, std::ssize(starts)), steps(starts.size(), 1);
   if (old) axes = call.ints("axes", axes);
   if (call.given(3)) axes = call.known_ints(3);
   if (call.given(4)) steps = call.known_ints(4);

@@ -15,8 +15,7 @@ MILLRACE_ONNX_IMPORT(TopK) {
   if (call.opset >= 10) counts = call.sizes_said(1);
   if (counts.most.size() != 1) call.refuse("k must be one number");
   const bool smallest = call.integer("largest", 1) == 0;
-  Ints swapped;
-  for (int d = 0; d < rank; ++d) swapped.push_back(d);
+  Ints swapped = onnx::numbered(0, rank);
   std::swap(swapped[static_cast<size_t>(axis)], swapped.back());
   const DType dtype = call.b.dtype(given);
   const bool along = call.bounded(0) && call.item(0).bounded_axis == axis;
