@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <utility>
+#include <string_view>
 
 #include <millrace/scalar.h>
 
@@ -42,7 +42,7 @@ void copy_parts(const TensorProto& tensor, const std::vector<std::string_view>& 
 }
 
 /// Elements of less than a byte: several in each, the first in the lowest bits.
-void unpack(const TensorProto& tensor, const std::string& bytes, Array& array) {
+void unpack(const TensorProto& tensor, std::string_view bytes, Array& array) {
   const auto bits = static_cast<int64_t>(array.dtype().bits), in_byte = 8 / bits;
   if (static_cast<int64_t>(bytes.size()) != (array.count() + in_byte - 1) / in_byte)
     wrong_count(tensor, array);
@@ -97,9 +97,9 @@ int64_t number_of(const TensorProto& tensor, const char* key, int64_t fallback) 
   }
 }
 
-/// Where a tensor's external data lies; how many bytes it should have is known.
-std::pair<MappedFile, int64_t> external_file(const TensorProto& tensor, const std::filesystem::path& folder,
-                                             int64_t bytes) {
+/// A tensor's external data, of so many bytes, in `file`, which it maps.
+std::string_view external_data(const TensorProto& tensor, const std::filesystem::path& folder, int64_t bytes,
+                               MappedFile& file) {
   const auto location = tensor.external.find("location");
   if (location == tensor.external.end())
     fail<InputError>("{} lies outside of the model, but where is not said", told(tensor));
@@ -107,24 +107,13 @@ std::pair<MappedFile, int64_t> external_file(const TensorProto& tensor, const st
   if (relative.is_absolute() || relative.lexically_normal().string().starts_with(".."))
     fail<InputError>("{} lies in '{}', outside of the model's folder; move the file there", told(tensor),
                      location->second);
-  MappedFile file(folder / relative);
+  file = MappedFile(folder / relative);
   const auto size = static_cast<int64_t>(file.bytes().size());
   const int64_t offset = number_of(tensor, "offset", 0), length = number_of(tensor, "length", bytes);
   if (offset < 0 || length != bytes || offset > size || length > size - offset)
     fail<InputError>("{}: '{}' has no {} bytes from {} on for it (is the file whole?)", told(tensor),
                      location->second, bytes, offset);
-  return {std::move(file), offset};
-}
-
-std::string external_bytes(const TensorProto& tensor, const std::filesystem::path& folder, int64_t bytes) {
-  const auto [file, offset] = external_file(tensor, folder, bytes);
   return {reinterpret_cast<const char*>(file.bytes().data()) + offset, static_cast<size_t>(bytes)};
-}
-
-void read_external(const TensorProto& tensor, const std::filesystem::path& folder, Array& array) {
-  const auto [file, offset] = external_file(tensor, folder, array.bytes());
-  if (array.bytes() > 0)
-    std::memcpy(array.data(), file.bytes().data() + offset, static_cast<size_t>(array.bytes()));
 }
 
 /// The bytes that a tensor brings with it, at most: so a small file asks for no large memory.
@@ -166,17 +155,17 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
     fail<InputError>("{} says that its shape is {}, but holds fewer elements", told(tensor),
                      type.shape.str());
   Array array(type);
-  const bool several = dtype->bits < 8 && !dtype->is_bool();
-  if (several && !tensor.external.empty())
-    unpack(tensor, external_bytes(tensor, folder, (array.count() * dtype->bits + 7) / 8), array);
-  else if (several && !tensor.raw.empty())
-    unpack(tensor, std::string(tensor.raw), array);
+  const bool several = dtype->bits < 8 && !dtype->is_bool();  // in a byte
+  const bool external = !tensor.external.empty(), as_they_lie = external || !tensor.raw.empty();
+  const int64_t size = several ? (array.count() * dtype->bits + 7) / 8 : array.bytes();
+  MappedFile file;
+  const std::string_view bytes = external ? external_data(tensor, folder, size, file) : tensor.raw;
+  if (several && as_they_lie)
+    unpack(tensor, bytes, array);
   else if (several)
     unpack_integers(tensor, tensor.int32s, array);
-  else if (!tensor.external.empty())
-    read_external(tensor, folder, array);
-  else if (!tensor.raw.empty())
-    copy_parts(tensor, {tensor.raw}, array);
+  else if (as_they_lie)
+    copy_parts(tensor, {bytes}, array);
   else if (*dtype == f32)
     copy_parts(tensor, tensor.floats, array);
   else if (*dtype == f64)
