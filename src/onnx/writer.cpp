@@ -35,15 +35,6 @@ std::string packed(const Array& array) {
   return out;
 }
 
-WireWriter tensor_proto(const std::string& name, const Array& array) {
-  WireWriter tensor;
-  for (const int64_t size : array.shape().sizes()) tensor.integer(1, size);
-  tensor.varint(2, static_cast<uint64_t>(number_of(array.dtype())));
-  tensor.bytes(8, name);
-  tensor.bytes(9, packed(array));
-  return tensor;
-}
-
 constexpr const char* kLearning = "ai.onnx.ml";  // a domain of operators
 constexpr uint64_t kTexts = 8;                   // TensorProto.DataType.STRING
 
@@ -89,7 +80,12 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
 
 }  // namespace
 
-WireWriter tensor_message(const std::string& name, const Array& array) { return tensor_proto(name, array); }
+WireWriter tensor_message(const std::string& name, const Array& array) {
+  WireWriter tensor;
+  for (const int64_t size : array.shape().sizes()) tensor.integer(1, size);
+  tensor.varint(2, static_cast<uint64_t>(number_of(array.dtype()))).bytes(8, name).bytes(9, packed(array));
+  return tensor;
+}
 
 int64_t GraphWriter::data_type(DType dtype) const { return number_of(dtype); }
 
@@ -139,7 +135,7 @@ void GraphWriter::output(const std::string& name, const Type& type) {
 }
 
 void GraphWriter::weight(const std::string& name, const Array& array) {
-  initialisers_.emplace_back(name, tensor_proto(name, array));
+  initialisers_.emplace_back(name, tensor_message(name, array));
 }
 
 std::string GraphWriter::fresh(const std::string& hint) {
@@ -195,10 +191,7 @@ void GraphWriter::append(const std::string& type, const std::vector<std::string>
 
 std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
                                             int results, const OnnxAttributes& attributes) {
-  std::vector<std::string> names;
-  for (int i = 0; i < results; ++i) names.push_back(fresh(type));
-  append(type, inputs, names, attributes);
-  return names;
+  return nodes(type, inputs, results, attributes, {});
 }
 
 std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
@@ -212,9 +205,7 @@ std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::
 
 std::string GraphWriter::node(const std::string& type, const std::vector<std::string>& inputs,
                               const OnnxAttributes& attributes) {
-  const std::string name = fresh(type);
-  append(type, inputs, {name}, attributes);
-  return name;
+  return nodes(type, inputs, 1, attributes)[0];
 }
 
 void GraphWriter::named_node(const std::string& type, const std::vector<std::string>& inputs,
