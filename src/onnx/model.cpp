@@ -1,6 +1,5 @@
 #include "onnx/model.h"
 
-#include <array>
 #include <cstring>
 
 #include "base/format.h"
@@ -20,28 +19,12 @@ class Parser {
   Model model(std::string_view bytes) {
     Model model;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          model.ir_version = integer(field);
-          break;
-        case 2:
-          model.producer = text(field);
-          break;
-        case 7:
-          model.graph = graph(message(field), 0);
-          break;
-        case 8:
-          add_opset(model.opsets, message(field));
-          break;
-        case 14:
-          model.metadata.insert(entry(message(field)));
-          break;
-        case 25:
-          model.functions.push_back(function(message(field)));
-          break;
-        default:
-          break;
-      }
+      if (field.field() == 1) model.ir_version = integer(field);
+      if (field.field() == 2) model.producer = text(field);
+      if (field.field() == 7) model.graph = graph(message(field), 0);
+      if (field.field() == 8) add_opset(model.opsets, message(field));
+      if (field.field() == 14) model.metadata.insert(entry(message(field)));
+      if (field.field() == 25) model.functions.push_back(function(message(field)));
     });
     return model;
   }
@@ -49,43 +32,17 @@ class Parser {
   TensorProto tensor(std::string_view bytes) {
     TensorProto tensor;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          add_integers(tensor.dims, field);
-          break;
-        case 2:
-          tensor.data_type = integer(field);
-          break;
-        case 4:
-          tensor.floats.push_back(field.bytes());
-          break;
-        case 5:
-          tensor.int32s.push_back(packed(field));
-          break;
-        case 6:
-          tensor.texts.push_back(text(field));
-          break;
-        case 7:
-          tensor.int64s.push_back(packed(field));
-          break;
-        case 8:
-          tensor.name = text(field);
-          break;
-        case 9:
-          tensor.raw = message(field);
-          break;
-        case 10:
-          tensor.doubles.push_back(field.bytes());
-          break;
-        case 11:
-          tensor.uint64s.push_back(packed(field));
-          break;
-        case 13:
-          tensor.external.insert(entry(message(field)));
-          break;
-        default:
-          break;
-      }
+      if (field.field() == 1) add_integers(tensor.dims, field);
+      if (field.field() == 2) tensor.data_type = integer(field);
+      if (field.field() == 4) tensor.floats.push_back(field.bytes());
+      if (field.field() == 5) tensor.int32s.push_back(packed(field));
+      if (field.field() == 6) tensor.texts.push_back(text(field));
+      if (field.field() == 7) tensor.int64s.push_back(packed(field));
+      if (field.field() == 8) tensor.name = text(field);
+      if (field.field() == 9) tensor.raw = message(field);
+      if (field.field() == 10) tensor.doubles.push_back(field.bytes());
+      if (field.field() == 11) tensor.uint64s.push_back(packed(field));
+      if (field.field() == 13) tensor.external.insert(entry(message(field)));
     });
     return tensor;
   }
@@ -162,28 +119,12 @@ class Parser {
     if (depth > kDeepest) fail<InputError>("{}: graphs lie more than {} deep in each other", name_, kDeepest);
     GraphProto graph;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          graph.nodes.push_back(node(message(field), depth));
-          break;
-        case 2:
-          graph.name = text(field);
-          break;
-        case 5:
-          graph.initialisers.push_back(tensor(message(field)));
-          break;
-        case 11:
-          graph.inputs.push_back(value_info(message(field)));
-          break;
-        case 12:
-          graph.outputs.push_back(value_info(message(field)));
-          break;
-        case 15:
-          graph.sparse.push_back(sparse(message(field)));
-          break;
-        default:
-          break;
-      }
+      if (field.field() == 1) graph.nodes.push_back(node(message(field), depth));
+      if (field.field() == 2) graph.name = text(field);
+      if (field.field() == 5) graph.initialisers.push_back(tensor(message(field)));
+      if (field.field() == 11) graph.inputs.push_back(value_info(message(field)));
+      if (field.field() == 12) graph.outputs.push_back(value_info(message(field)));
+      if (field.field() == 15) graph.sparse.push_back(sparse(message(field)));
     });
     return graph;
   }
@@ -191,31 +132,13 @@ class Parser {
   NodeProto node(std::string_view bytes, int depth) {
     NodeProto node;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          node.inputs.push_back(text(field));
-          break;
-        case 2:
-          node.outputs.push_back(text(field));
-          break;
-        case 3:
-          node.name = text(field);
-          break;
-        case 4:
-          node.op_type = text(field);
-          break;
-        case 5:
-          node.attributes.push_back(attribute(message(field), depth));
-          break;
-        case 7:
-          node.domain = text(field);
-          break;
-        case 8:
-          node.overload = text(field);
-          break;
-        default:
-          break;
-      }
+      if (field.field() == 1) node.inputs.push_back(text(field));
+      if (field.field() == 2) node.outputs.push_back(text(field));
+      if (field.field() == 3) node.name = text(field);
+      if (field.field() == 4) node.op_type = text(field);
+      if (field.field() == 5) node.attributes.push_back(attribute(message(field), depth));
+      if (field.field() == 7) node.domain = text(field);
+      if (field.field() == 8) node.overload = text(field);
     });
     if (node.domain == "ai.onnx") node.domain.clear();
     return node;
@@ -224,50 +147,24 @@ class Parser {
   AttributeProto attribute(std::string_view bytes, int depth) {
     AttributeProto attribute;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          attribute.name = text(field);
-          break;
-        case 2: {
-          std::vector<float> one;
-          add_floats(one, field);
-          if (one.size() != 1) damaged();
-          attribute.number = one[0];
-          break;
-        }
-        case 3:
-          attribute.integer = integer(field);
-          break;
-        case 4:
-          attribute.text = text(field);
-          break;
-        case 5:
-          attribute.tensor = tensor(message(field));
-          break;
-        case 22:
-          attribute.sparse = sparse(message(field));
-          break;
-        case 6:
-          attribute.graph = std::make_shared<GraphProto>(graph(message(field), depth + 1));
-          break;
-        case 7:
-          add_floats(attribute.numbers, field);
-          break;
-        case 8:
-          add_integers(attribute.integers, field);
-          break;
-        case 9:
-          attribute.texts.push_back(text(field));
-          break;
-        case 20:
-          attribute.type = integer(field);
-          break;
-        case 21:
-          attribute.refers_to = text(field);
-          break;
-        default:
-          break;
+      if (field.field() == 1) attribute.name = text(field);
+      if (field.field() == 2) {
+        std::vector<float> one;
+        add_floats(one, field);
+        if (one.size() != 1) damaged();
+        attribute.number = one[0];
       }
+      if (field.field() == 3) attribute.integer = integer(field);
+      if (field.field() == 4) attribute.text = text(field);
+      if (field.field() == 5) attribute.tensor = tensor(message(field));
+      if (field.field() == 6)
+        attribute.graph = std::make_shared<GraphProto>(graph(message(field), depth + 1));
+      if (field.field() == 7) add_floats(attribute.numbers, field);
+      if (field.field() == 8) add_integers(attribute.integers, field);
+      if (field.field() == 9) attribute.texts.push_back(text(field));
+      if (field.field() == 20) attribute.type = integer(field);
+      if (field.field() == 21) attribute.refers_to = text(field);
+      if (field.field() == 22) attribute.sparse = sparse(message(field));
     });
     return attribute;
   }
@@ -316,34 +213,14 @@ class Parser {
   FunctionProto function(std::string_view bytes) {
     FunctionProto function;
     each(bytes, [&](WireReader& field) {
-      switch (field.field()) {
-        case 1:
-          function.name = text(field);
-          break;
-        case 4:
-          function.inputs.push_back(text(field));
-          break;
-        case 5:
-          function.outputs.push_back(text(field));
-          break;
-        case 7:
-          function.nodes.push_back(node(message(field), 0));
-          break;
-        case 9:
-          add_opset(function.opsets, message(field));
-          break;
-        case 10:
-          function.domain = text(field);
-          break;
-        case 11:
-          function.defaults.push_back(attribute(message(field), 0));
-          break;
-        case 13:
-          function.overload = text(field);
-          break;
-        default:
-          break;
-      }
+      if (field.field() == 1) function.name = text(field);
+      if (field.field() == 4) function.inputs.push_back(text(field));
+      if (field.field() == 5) function.outputs.push_back(text(field));
+      if (field.field() == 7) function.nodes.push_back(node(message(field), 0));
+      if (field.field() == 9) add_opset(function.opsets, message(field));
+      if (field.field() == 10) function.domain = text(field);
+      if (field.field() == 11) function.defaults.push_back(attribute(message(field), 0));
+      if (field.field() == 13) function.overload = text(field);
     });
     return function;
   }
