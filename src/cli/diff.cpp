@@ -115,11 +115,7 @@ std::vector<std::string> doubts_of(const std::vector<train::Side>& sides) {
 
 int run_diff(const DiffArguments& a) {
   Progress progress(stderr);
-  train::Observer observer;
-  observer.message = [&](const std::string& line) { progress.print(line); };
-  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    progress.count(what + ": ", done, total);
-  };
+  const train::Observer observer = measuring_observer(progress, false);
   std::vector<train::Side> sides;
   for (const std::string& path : a.runs) sides.push_back(train::side_of(path));
   if (sides.size() < 2) fail<InputError>("diff compares two runs or more: millrace diff RUN RUN");

@@ -52,8 +52,8 @@ class Progress {
   std::chrono::steady_clock::time_point last_;
 };
 
-/// What verbs that measure a model show meanwhile; with --json, where standard output is for the object
-/// alone, messages go to standard error. `progress` must stay.
+/// What verbs that train or measure a model show meanwhile; with --json, where standard output is for the
+/// object alone, messages go to standard error. `progress` must stay.
 train::Observer measuring_observer(Progress& progress, bool json);
 
 }  // namespace millrace::cli

@@ -44,16 +44,14 @@ fs::path run_to_resume(const TrainArguments& a) {
 
 train::Observer observer_of(Progress& progress, bool json) {
   train::Observer observer;
+  if (!json) {
+    observer = measuring_observer(progress, false);
+    observer.step = [&](const train::Status& status) {
+      const bool last = status.step == status.steps;
+      if (progress.due(last)) progress.update(status_line(status, progress.columns()), last);
+    };
+  }
   observer.stop = interrupted;
-  if (json) return observer;
-  observer.step = [&](const train::Status& status) {
-    const bool last = status.step == status.steps;
-    if (progress.due(last)) progress.update(status_line(status, progress.columns()), last);
-  };
-  observer.message = [&](const std::string& line) { progress.print(line); };
-  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    progress.count(what + ": ", done, total);
-  };
   return observer;
 }
 
