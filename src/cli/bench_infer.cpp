@@ -10,8 +10,6 @@
 #include <utility>
 
 #include <millrace/nn.h>
-#include <millrace/optim.h>
-#include <millrace/random.h>
 
 #include "base/format.h"
 
@@ -30,17 +28,7 @@ Session built_in(const ZooOptions& options) {
   }
   model.outputs = {{"y", nn::output_type(*network->module, types)}};
   if (options.precision == "bf16-pure") network->module->store_parameters(bf16);
-  model.graph = [network](const Bindings& sizes) {
-    std::vector<optim::TensorSpec> specs;
-    for (const nn::InputSpec& input : network->inputs)
-      specs.push_back({input.name, {input.type.dtype, input.type.shape.specialise(sizes)}});
-    return optim::build_eval_graph(
-        *network->module, specs,
-        [](nn::Module& module, std::span<const Tensor> x) {
-          return std::vector<optim::NamedTensor>{{"y", module(x)}};
-        },
-        false);
-  };
+  model.graph = [network](const Bindings& sizes) { return inference_graph(*network, sizes); };
   model.independent = {"batch"};
   model.compile = compile_options(options);
   return Session(std::move(model));

@@ -13,10 +13,10 @@
 namespace millrace::cli {
 namespace {
 
-std::vector<optim::TensorSpec> bound_inputs(const nn::Model& model, int64_t batch) {
+std::vector<optim::TensorSpec> bound_inputs(const nn::Model& model, const Bindings& sizes) {
   std::vector<optim::TensorSpec> specs;
   for (const nn::InputSpec& input : model.inputs)
-    specs.push_back({input.name, {input.type.dtype, input.type.shape.specialise({{"batch", batch}})}});
+    specs.push_back({input.name, {input.type.dtype, input.type.shape.specialise(sizes)}});
   return specs;
 }
 
@@ -44,6 +44,15 @@ CompileOptions compile_options(const ZooOptions& o) {
   return options;
 }
 
+Graph inference_graph(const nn::Model& model, const Bindings& sizes) {
+  return optim::build_eval_graph(
+      *model.module, bound_inputs(model, sizes),
+      [](nn::Module& module, std::span<const Tensor> x) {
+        return std::vector<optim::NamedTensor>{{"y", module(x)}};
+      },
+      false);
+}
+
 void fill_random(Array& array, const nn::InputSpec& spec, uint64_t stream) {
   RandomStream random(1, stream);
   for (int64_t i = 0; i < array.count(); ++i) {
@@ -66,7 +75,7 @@ ZooStep::ZooStep(const ZooOptions& options)
 }
 
 void ZooStep::build_train(const ZooOptions& options) {
-  std::vector<optim::TensorSpec> inputs = bound_inputs(model_, batch_);
+  std::vector<optim::TensorSpec> inputs = bound_inputs(model_, {{"batch", batch_}});
   std::vector<Type> types;
   for (const optim::TensorSpec& input : inputs) types.push_back(input.type);
   const Shape output = nn::output_type(*model_.module, types).shape;
@@ -89,12 +98,7 @@ void ZooStep::build_train(const ZooOptions& options) {
 
 void ZooStep::build_infer(const ZooOptions& options) {
   if (options.precision == "bf16-pure") model_.module->store_parameters(bf16);
-  const Graph graph = optim::build_eval_graph(
-      *model_.module, bound_inputs(model_, batch_),
-      [](nn::Module& module, std::span<const Tensor> x) {
-        return std::vector<optim::NamedTensor>{{"y", module(x)}};
-      },
-      false);
+  const Graph graph = inference_graph(model_, {{"batch", batch_}});
   infer_ = std::make_unique<Program>(Program::compile(graph, compile_options(options)));
   for (size_t i = 0; i < model_.inputs.size(); ++i)
     fill_random(infer_->input(static_cast<int>(i)), model_.inputs[i], i + 1);

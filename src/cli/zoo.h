@@ -41,6 +41,8 @@ class ZooStep {
 };
 
 CompileOptions compile_options(const ZooOptions& options);
+/// A built-in network without its training, its result called "y".
+Graph inference_graph(const nn::Model& model, const Bindings& sizes);
 /// Random values as the model takes them: normal floats, integers below the vocabulary.
 void fill_random(Array& array, const nn::InputSpec& spec, uint64_t stream);
 /// A batch size given as text; InputError when it is none.
