@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fmt/core.h>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <millrace/picture.h>
 
 #include "base/format.h"
+#include "base/process_use.h"
 #include "base/thread_pool.h"
 #include "data/augment/augment.h"
 #include "data/codecs/pictures/frame.h"
@@ -32,21 +32,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of all threads of the process, in seconds.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  double cpu() const { return cpu_seconds() - cpu_; }
+  double cpu() const { return process_cpu_seconds() - cpu_; }
 
  private:
   Clock::time_point start_ = Clock::now();
-  double cpu_ = cpu_seconds();
+  double cpu_ = process_cpu_seconds();
 };
 
 /// Pictures and the time they took. What others take of a busy machine lengthens the time, but not that of
