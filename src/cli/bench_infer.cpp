@@ -1,17 +1,15 @@
 #include "cli/bench_infer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <sstream>
-#include <system_error>
 #include <utility>
 
 #include <millrace/nn.h>
 
 #include "base/format.h"
+#include "cli/model_sizes.h"
 
 namespace millrace::cli {
 namespace {
@@ -45,23 +43,6 @@ Session session_of(const ZooOptions& options) {
   if (options.exact || !options.memory.empty())
     fail<InputError>("--exact and --memory are for built-in networks, not for {}", options.model);
   return Session::load(options.model, {.precision = options.precision});
-}
-
-Bindings parse_sizes(const std::string& text) {
-  Bindings sizes;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const size_t at = part.find('=');
-    if (at == std::string::npos || at == 0)
-      fail<InputError>("--sizes takes NAME=SIZE with commas between them, not '{}'", text);
-    int64_t size = 0;
-    const char *const from = part.data() + at + 1, *const to = part.data() + part.size();
-    if (const auto read = std::from_chars(from, to, size);
-        read.ec != std::errc{} || read.ptr != to || size < 1)
-      fail<InputError>("--sizes: '{}' is no size for '{}'", part.substr(at + 1), part.substr(0, at));
-    sizes[part.substr(0, at)] = size;
-  }
-  return sizes;
 }
 
 /// The first dimension of the first input that has one with a name; empty: none has.
@@ -109,7 +90,7 @@ std::vector<Array> inputs_of(const Session& session, const ZooOptions& options, 
 InferBench::InferBench(const ZooOptions& options, const std::string& sizes, int64_t below)
     : batch_(options.batch),
       session_(session_of(options)),
-      inputs_(inputs_of(session_, options, parse_sizes(sizes), below)) {
+      inputs_(inputs_of(session_, options, parse_sizes(sizes, session_.inputs()), below)) {
   session_.prepare(session_.sizes(inputs_));
 }
 
