@@ -1,6 +1,5 @@
 // What a step was compiled to, and why.
 #include <algorithm>
-#include <filesystem>
 #include <fmt/core.h>
 #include <map>
 #include <set>
@@ -10,7 +9,6 @@
 #include "base/format.h"
 #include "cli/explain_svg.h"
 #include "cli/json.h"
-#include "cli/model_sizes.h"
 #include "cli/model_step.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -24,11 +22,8 @@
 namespace millrace::cli {
 namespace {
 
-struct ExplainArguments {
-  std::string recipe, svg, sizes, precision;
-  std::vector<std::string> overrides;
-  ZooOptions zoo;
-  bool infer = false, json = false;
+struct ExplainArguments : StepArguments {
+  std::string svg;
 };
 
 /// "fused(add mul)" → "fused".
@@ -249,21 +244,11 @@ int show_program(const ExplainArguments& a, const Program& program, const std::s
 
 int run_explain(ExplainArguments& a) {
   require_named(a.svg, "--svg");
-  if (a.recipe.empty() == a.zoo.model.empty())
-    fail<InputError>("give a RECIPE, or --model NAME: one of the two");
-  if (!a.precision.empty()) a.zoo.precision = a.precision;
-  const bool file = a.zoo.model.empty() && is_model(a.recipe, a.infer);
-  if (a.infer && a.zoo.model.empty() && !file)
-    fail<InputError>("--infer goes with --model NAME, a run folder or an ONNX model");
-  if (!a.sizes.empty() && !file) fail<InputError>("--sizes goes with a model's file, not with a recipe");
-  if (file) {
-    if (!a.overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", a.recipe);
-    ModelStep step(a.recipe, a.sizes, a.precision);
+  if (a.of_file()) {
+    ModelStep step(a);
     return show_program(a, step.program(), fmt::format("{}, {}", a.recipe, step.detail()));
   }
   if (!a.zoo.model.empty()) {
-    if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
-    a.zoo.train = !a.infer;
     ZooStep step(a.zoo);
     return show_program(
         a, step.program(),
@@ -291,19 +276,8 @@ std::string kinds_text(const Registry<Kind>& kinds) {
 
 Action declare_explain(Command& command) {
   auto a = std::make_shared<ExplainArguments>();
-  command
-      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx, .mill), for inference",
-                  false)
-      .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
-      .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
-      .option("--batch", a->zoo.batch, "items a step, with --model")
+  a->declare(command)
       .option("--memory", a->zoo.memory, "most memory of a step, e.g. 1.5GB, with --model")
-      .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
-      .option("--precision", a->precision,
-              "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
-      .option("--sizes", a->sizes, sizes_doc)
-      .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
-      .flag("--infer", a->infer, "inference instead of training, with --model or a run folder")
       .option("--svg", a->svg, "draw the launches and what they read of each other")
       .flag("--json", a->json, "print one JSON object")
       .footer(

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "base/is_run.h"
 #include "cli/model_sizes.h"
-#include "cli/zoo.h"
 #include "runtime/ready.h"
 #include "session/format.h"
 #include "session/summary.h"
@@ -27,8 +26,7 @@ void fill_made_up(Array& array, uint64_t stream) {
   }
 }
 
-}  // namespace
-
+/// Is the argument a model rather than a recipe? With `infer` a run folder is one, too.
 bool is_model(const std::string& path, bool infer) {
   if (is_run(path)) return infer;
   std::error_code ignored;
@@ -38,11 +36,42 @@ bool is_model(const std::string& path, bool infer) {
   return false;
 }
 
-ModelStep::ModelStep(const std::string& path, const std::string& sizes, const std::string& precision) {
-  const SessionModel model = load_session_model(path);
-  sizes_ = example_sizes(model.inputs, parse_sizes(sizes, model.inputs));
+}  // namespace
+
+Command& StepArguments::declare(Command& command) {
+  return command
+      .positional("RECIPE", recipe, "a recipe, or a run folder; or a model (.onnx, .mill), for inference",
+                  false)
+      .positional("KEY=VALUE", overrides, "changes of the recipe", false)
+      .option("--model", zoo.model,
+              "instead of a recipe a built-in network on random inputs:" + model_names())
+      .option("--batch", zoo.batch, "items a step, with --model")
+      .option("--accumulate", zoo.accumulate, "train in so many parts of the batch, with --model")
+      .option("--precision", precision,
+              "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
+      .option("--sizes", sizes, sizes_doc)
+      .option("--optimizer", zoo.optimizer, "sgd or adamw, with --model (default adamw)")
+      .flag("--infer", infer, "inference instead of training, with --model or a run folder");
+}
+
+bool StepArguments::of_file() {
+  if (recipe.empty() == zoo.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
+  if (!precision.empty()) zoo.precision = precision;
+  zoo.train = !infer;
+  const bool file = zoo.model.empty() && is_model(recipe, infer);
+  if (infer && zoo.model.empty() && !file)
+    fail<InputError>("--infer goes with --model NAME, a run folder or an ONNX model");
+  if (!sizes.empty() && !file) fail<InputError>("--sizes goes with a model's file, not with a recipe");
+  if (zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", zoo.batch);
+  if (file && !overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", recipe);
+  return file;
+}
+
+ModelStep::ModelStep(const StepArguments& a) {
+  const SessionModel model = load_session_model(a.recipe);
+  sizes_ = example_sizes(model.inputs, parse_sizes(a.sizes, model.inputs));
   CompileOptions options = model.compile;
-  if (!precision.empty()) options.precision = precision;
+  if (!a.precision.empty()) options.precision = a.precision;
   options.bindings = sizes_;
   for (size_t i = 0; i < model.weights.size(); ++i)
     options.inputs.emplace(static_cast<int>(model.inputs.size() + i), model.weights[i]);

@@ -1,22 +1,35 @@
-// A model that a session loads, compiled for some sizes and run on made-up inputs: what profile and explain
-// look at.
+// What profile and explain look at.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millrace/program.h>
 #include <millrace/session.h>
 
+#include "cli/command.h"
+#include "cli/zoo.h"
+
 namespace millrace::cli {
 
-/// Is the argument a model rather than a recipe? With `infer` a run folder is one, too.
-bool is_model(const std::string& path, bool infer);
+/// A recipe's step, that of a model's file, or of a built-in network.
+struct StepArguments {
+  std::string recipe, sizes, precision;
+  std::vector<std::string> overrides;
+  ZooOptions zoo;
+  bool infer = false, json = false;
 
+  Command& declare(Command& command);
+  /// Is it of a model's file? InputError for arguments that do not go together.
+  bool of_file();
+};
+
+/// A model that a session loads, compiled for some sizes and run on made-up inputs.
 class ModelStep {
  public:
-  /// `precision`: empty for the model's own. InputError when the model cannot have such sizes.
-  ModelStep(const std::string& path, const std::string& sizes, const std::string& precision);
+  /// InputError when the model cannot have such sizes.
+  explicit ModelStep(const StepArguments& arguments);
   void run() { program_->run(); }
   Program& program() { return *program_; }
   /// "inference, batch=1, fp32"

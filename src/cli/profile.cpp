@@ -1,11 +1,9 @@
 // Where the time of a step goes.
-#include <filesystem>
 #include <fmt/core.h>
 #include <optional>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "cli/model_sizes.h"
 #include "cli/model_step.h"
 #include "cli/outputs.h"
 #include "cli/profile_report.h"
@@ -16,11 +14,8 @@
 namespace millrace::cli {
 namespace {
 
-struct ProfileArguments {
-  std::string recipe, model, trace, html, sizes, precision;
-  std::vector<std::string> overrides;
-  ZooOptions zoo;
-  bool infer = false, json = false;
+struct ProfileArguments : StepArguments {
+  std::string trace, html;
   int64_t steps = 10, depth = 0, kernels = 20;
 };
 
@@ -74,8 +69,7 @@ Profile profile_model(const ProfileArguments& a, ProfileTitle& title) {
 
 /// A model that a session loads: inference on made-up inputs.
 Profile profile_file(const ProfileArguments& a, ProfileTitle& title) {
-  if (!a.overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", a.recipe);
-  ModelStep step(a.recipe, a.sizes, a.precision);
+  ModelStep step(a);
   title = {a.recipe, step.detail(), step.items(), ""};
   return profile_steps(
       step.program(), [&] { step.run(); }, static_cast<int>(a.steps), 0);
@@ -84,20 +78,12 @@ Profile profile_file(const ProfileArguments& a, ProfileTitle& title) {
 int run_profile(ProfileArguments& a) {
   require_named(a.trace, "--trace");
   require_named(a.html, "--html");
-  if (a.recipe.empty() == a.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
+  const bool file = a.of_file();
   if (a.steps < 1) fail<InputError>("--steps is 1 or more, not {}", a.steps);
-  a.zoo.model = a.model;
-  if (!a.precision.empty()) a.zoo.precision = a.precision;
-  a.zoo.train = !a.infer;
-  const bool file = a.model.empty() && is_model(a.recipe, a.infer);
-  if (a.infer && a.model.empty() && !file)
-    fail<InputError>("--infer goes with --model NAME, a run folder or an ONNX model");
-  if (!a.sizes.empty() && !file) fail<InputError>("--sizes goes with a model's file, not with a recipe");
-  if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
   ProfileTitle title;
-  const Profile profile = file              ? profile_file(a, title)
-                          : a.model.empty() ? profile_recipe(a, title)
-                                            : profile_model(a, title);
+  const Profile profile = file                  ? profile_file(a, title)
+                          : a.zoo.model.empty() ? profile_recipe(a, title)
+                                                : profile_model(a, title);
   if (!a.trace.empty()) write_file(a.trace, profile_trace(profile, title));
   if (!a.html.empty()) write_file(a.html, profile_page(profile, title));
   if (a.json) {
@@ -112,18 +98,7 @@ int run_profile(ProfileArguments& a) {
 
 Action declare_profile(Command& command) {
   auto a = std::make_shared<ProfileArguments>();
-  command
-      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx, .mill), for inference",
-                  false)
-      .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
-      .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
-      .option("--batch", a->zoo.batch, "items a step, with --model")
-      .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
-      .option("--precision", a->precision,
-              "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
-      .option("--sizes", a->sizes, sizes_doc)
-      .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
-      .flag("--infer", a->infer, "inference instead of training, with --model or a run folder")
+  a->declare(command)
       .option("--steps", a->steps, "steps to measure, after a warm-up")
       .option("--depth", a->depth, "layers by their first so many parts; 0: whole names")
       .option("--kernels", a->kernels, "slowest kernels to list")
