@@ -18,6 +18,7 @@
 #include "model_formats/mill.h"
 #include "model_formats/sized_text.h"
 #include "runtime/ready.h"
+#include "session/sizes.h"
 
 namespace millrace::mill {
 namespace {
@@ -251,12 +252,6 @@ std::string objects_section(const std::map<std::string, std::string>& objects) {
     add(object);
   }
   return text;
-}
-
-std::string sizes_words(const Bindings& sizes) {
-  std::string text;
-  for (const auto& [name, size] : sizes) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
-  return text.empty() ? "its sizes" : text;
 }
 
 /// Floats around 0; integers 0 and 1, which any table of embeddings has.

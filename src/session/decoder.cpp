@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/size_text.h"
 #include "session/format.h"
+#include "session/sizes.h"
 
 namespace millrace {
 namespace {
@@ -27,13 +28,6 @@ int64_t tokens_at_once(int64_t tokens) {
   for (const int64_t size : {1, 16})
     if (tokens <= size) return size;
   return 64;
-}
-
-/// The next of 1, 2, 3, 4, 6, 8, 12, 16 …
-int64_t rows_at_once(int64_t rows) {
-  int64_t power = 1;
-  while (power < rows) power *= 2;
-  return power >= 4 && power / 4 * 3 >= rows ? power / 4 * 3 : power;
 }
 
 int64_t pages_for(int64_t tokens) { return (tokens + decode_page - 1) / decode_page; }
@@ -156,7 +150,7 @@ struct Decoder::Impl {
     size_t most = 0;
     for (const Rest& rest : rests) most = std::max(most, rest.tokens.size());
     const int64_t tokens = tokens_at_once(static_cast<int64_t>(most));
-    const int64_t count = rows_at_once(static_cast<int64_t>(rests.size()));
+    const int64_t count = next_size(static_cast<int64_t>(rests.size()));
     Program& program = this->program(count, tokens, every);
     const auto in = [&](int i) { return program.input(i).as<int64_t>(); };
     const std::span<int64_t> ids = in(0), positions = in(1), slots = in(2), tables = in(3), last = in(4);
@@ -267,6 +261,6 @@ int64_t Decoder::weight_bytes() const {
   return bytes;
 }
 
-const Program& Decoder::program(int64_t rows) { return impl_->program(rows_at_once(rows), 1, false); }
+const Program& Decoder::program(int64_t rows) { return impl_->program(next_size(rows), 1, false); }
 
 }  // namespace millrace

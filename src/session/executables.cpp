@@ -7,6 +7,7 @@
 #include "base/free_memory.h"
 #include "base/size_text.h"
 #include "runtime/ready.h"
+#include "session/sizes.h"
 
 namespace millrace {
 namespace {
@@ -47,12 +48,6 @@ void require_outputs(const Graph& graph, const std::vector<SessionValue>& output
   }
   if (graph.outputs().size() != next)
     fail<InputError>("the model's graph has {} outputs, not {}", graph.outputs().size(), next);
-}
-
-std::string text_of(const Bindings& sizes) {
-  std::string text;
-  for (const auto& [name, size] : sizes) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
-  return text.empty() ? "its sizes" : text;
 }
 
 }  // namespace
@@ -109,7 +104,7 @@ void Executables::refuse(const Sized& sized, int64_t constants, int64_t program)
       if (rows >= 1) fits += fmt::format(", or let {} be {} or less", name, rows);
     }
   fail<InputError>("{} needs {} ({} for weights, {} for a run), but the session is allowed {}: {}",
-                   text_of(sized.sizes), memory_text(constants + program), memory_text(constants),
+                   sizes_words(sized.sizes), memory_text(constants + program), memory_text(constants),
                    memory_text(program), memory_text(memory_), fits);
 }
 

@@ -15,16 +15,10 @@
 #include "ir/first_along.h"
 #include "session/async_runs.h"
 #include "session/executables.h"
+#include "session/sizes.h"
 
 namespace millrace {
 namespace {
-
-/// The next of 1, 2, 3, 4, 6, 8, 12, 16, 24 …: at most a third is filled up.
-int64_t next_size(int64_t size) {
-  int64_t power = 1;
-  while (power < size) power *= 2;
-  return power >= 4 && power / 4 * 3 >= size ? power / 4 * 3 : power;
-}
 
 /// InputError where a dimension that may be filled up is not the first one.
 void require_first(const SessionModel& model) {

@@ -1,0 +1,27 @@
+// The sizes that a model is run for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <millrace/type.h>
+
+#include "base/format.h"
+
+namespace millrace {
+
+/// The next of 1, 2, 3, 4, 6, 8, 12, 16, 24 …: at most a third is filled up.
+inline int64_t next_size(int64_t size) {
+  int64_t power = 1;
+  while (power < size) power *= 2;
+  return power >= 4 && power / 4 * 3 >= size ? power / 4 * 3 : power;
+}
+
+/// "batch 8, length 64"
+inline std::string sizes_words(const Bindings& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
+  return text.empty() ? "its sizes" : text;
+}
+
+}  // namespace millrace
