@@ -97,15 +97,21 @@ int32_t code_of(DType dtype) {
   return 0;
 }
 
+struct NamedDType {
+  int32_t code;
+  DType dtype;
+  std::string name;
+};
+
 /// Null: no dtype has this number.
-const DType* dtype_of(int32_t code) {
-  static const std::vector<std::pair<int32_t, const DType*>> known = [] {
-    std::vector<std::pair<int32_t, const DType*>> all;
-    for (const DType& dtype : all_dtypes()) all.emplace_back(code_of(dtype), &dtype);
+const NamedDType* dtype_of(int32_t code) {
+  static const std::vector<NamedDType> known = [] {
+    std::vector<NamedDType> all;
+    for (const DType& dtype : all_dtypes()) all.push_back({code_of(dtype), dtype, dtype.name()});
     return all;
   }();
-  for (const auto& [number, dtype] : known)
-    if (number == code && code != 0) return dtype;
+  for (const NamedDType& each : known)
+    if (each.code == code && code != 0) return &each;
   return nullptr;
 }
 
@@ -159,12 +165,12 @@ millrace_status describe(const millrace_session* session, const char* what, int3
 
 /// The caller's array, where it lies.
 Array array_of(const millrace_tensor& tensor, const std::string& name) {
-  const DType* const dtype = dtype_of(tensor.dtype);
-  if (!dtype) fail<ArgumentError>("'{}': {} is the number of no dtype", name, tensor.dtype);
+  const NamedDType* const known = dtype_of(tensor.dtype);
+  if (!known) fail<ArgumentError>("'{}': {} is the number of no dtype", name, tensor.dtype);
   if (tensor.rank < 0 || tensor.rank > MILLRACE_MOST_DIMS)
     fail<ArgumentError>("'{}' has {} dimensions; from 0 to {} there may be", name, tensor.rank,
                         MILLRACE_MOST_DIMS);
-  Type type{*dtype, Shape(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank))};
+  Type type{known->dtype, Shape(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank))};
   if (const std::string fault = type.fault(); !fault.empty())
     fail<ArgumentError>("'{}' cannot be {}: {}", name, type.str(), fault);
   static char nothing[64];
@@ -203,14 +209,8 @@ const char* millrace_error_message(void) {
 }
 
 const char* millrace_dtype_name(int32_t dtype) {
-  static const std::deque<std::pair<int32_t, std::string>> names = [] {
-    std::deque<std::pair<int32_t, std::string>> all;
-    for (const DType& each : all_dtypes()) all.emplace_back(code_of(each), each.name());
-    return all;
-  }();
-  for (const auto& [code, name] : names)
-    if (code == dtype && code != 0) return name.c_str();
-  return nullptr;
+  const NamedDType* const known = dtype_of(dtype);
+  return known ? known->name.c_str() : nullptr;
 }
 
 millrace_status millrace_load(const char* path, const millrace_options* options, millrace_session** session) {
