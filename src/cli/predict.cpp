@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/format.h"
 #include "base/is_run.h"
@@ -147,7 +148,7 @@ int run_predict(PredictArguments& a) {
     task::PredictFileOptions file = a.file;
     file.out = a.plain.file.out;
     file.tell.top = a.top;
-    return predict_into_file({a.model, a.checkpoint, a.samples, file});
+    return predict_into_file(a.model, a.checkpoint, a.samples, std::move(file));
   }
   if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
   if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);

@@ -62,18 +62,19 @@ int show_prediction(const std::string& out, const std::string& unit,
   return result.bad > 0 ? 1 : 0;
 }
 
-int predict_into_file(PredictOutOptions o) {
-  const bool array = task::is_array_file(o.file.out);
-  if (o.file.half && !array) fail<InputError>("--f16 is for .npy; {} holds numbers as they are", o.file.out);
-  o.file.tell.rows = array;
+int predict_into_file(const std::string& run, const std::string& checkpoint,
+                      const std::vector<std::string>& samples, task::PredictFileOptions o) {
+  const bool array = task::is_array_file(o.out);
+  if (o.half && !array) fail<InputError>("--f16 is for .npy; {} holds numbers as they are", o.out);
+  o.tell.rows = array;
   std::vector<std::string> warnings;
   int64_t step = 0;
-  task::Task task = train::load_model(o.run, warnings, {}, o.checkpoint, &step);
+  task::Task task = train::load_model(run, warnings, {}, checkpoint, &step);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-  o.file.identity = fmt::format("{} step {}", o.run, step);
-  return show_prediction(o.file.out, "samples", [&](const task::PredictWatch& watch) {
-    o.file.watch = watch;
-    return task::predict_file(task, o.samples, o.file);
+  o.identity = fmt::format("{} step {}", run, step);
+  return show_prediction(o.out, "samples", [&](const task::PredictWatch& watch) {
+    o.watch = watch;
+    return task::predict_file(task, samples, o);
   });
 }
 
