@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "onnx/import/import.h"
+#include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
 #include "session/format.h"
 
@@ -108,10 +109,7 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   const auto model = std::make_shared<onnx::Model>(onnx::read_model(path));
   SessionModel session;
   for (const onnx::ValueInfo& input : model->graph.inputs) {
-    bool initialised = false;
-    for (const onnx::TensorProto& each : model->graph.initialisers)
-      initialised = initialised || each.name == input.name;
-    if (initialised) continue;
+    if (onnx::find_initialiser(*model, input.name)) continue;
     if (!input.has_shape)
       fail<InputError>("{}: the model does not say the shape of its input '{}'", path.string(), input.name);
     session.inputs.push_back(described(input));
