@@ -46,32 +46,17 @@ bool may_depend_on_data(const onnx::GraphProto& graph) {
   });
 }
 
-/// The graph for these sizes of the model's inputs: its outputs are the model's, and behind them, of each
-/// whose size depends on data, that size. `axes` gets the axes of these, -1 for others.
-Graph graph_for(const onnx::Model& model, const std::vector<SessionValue>& inputs, const Bindings& sizes,
-                std::vector<int>& axes) {
+/// The model read for these sizes of its inputs; its outputs are tensors.
+onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue>& inputs,
+                        const Bindings& sizes) {
   onnx::ImportOptions options;
   for (const SessionValue& input : inputs)
     options.inputs[input.name] = {input.type.dtype, input.type.shape.specialise(sizes)};
   onnx::Imported imported = onnx::import_model(model, options);
-  std::vector<Value> values, counts;
-  std::vector<std::string> names, count_names;
-  axes.clear();
-  for (size_t i = 0; i < imported.outputs.size(); ++i) {
-    const onnx::OutputShape& output = imported.outputs[i];
-    const std::string& name = model.graph.outputs[i].name;
-    if (output.form != onnx::HostValue::Form::tensor) fail<InputError>("its output '{}' is no tensor", name);
-    values.push_back(imported.graph.outputs()[static_cast<size_t>(output.at)]);
-    names.push_back(name);
-    axes.push_back(output.bounded_axis);
-    if (output.bounded_axis < 0) continue;
-    counts.push_back(imported.graph.outputs()[static_cast<size_t>(output.size_at)]);
-    count_names.push_back(name + ".size");
-  }
-  values.insert(values.end(), counts.begin(), counts.end());
-  names.insert(names.end(), count_names.begin(), count_names.end());
-  imported.graph.set_outputs(std::move(values), std::move(names));
-  return std::move(imported.graph);
+  for (size_t i = 0; i < imported.outputs.size(); ++i)
+    if (imported.outputs[i].form != onnx::HostValue::Form::tensor)
+      fail<InputError>("its output '{}' is no tensor", model.graph.outputs[i].name);
+  return imported;
 }
 
 /// Finds the outputs whose size depends on data, by reading the model for some sizes. Of a model that cannot
@@ -84,9 +69,9 @@ void find_data_axes(const onnx::Model& model, SessionModel& session) {
       for (const Dim& dim : input.type.shape)
         for (const std::string& name : dim.names()) sizes[name] = example;
     try {
-      std::vector<int> axes;
-      (void)graph_for(model, session.inputs, sizes, axes);
-      for (size_t i = 0; i < axes.size(); ++i) session.outputs[i].data_axis = axes[i];
+      const onnx::Imported imported = read_for(model, session.inputs, sizes);
+      for (size_t i = 0; i < imported.outputs.size(); ++i)
+        session.outputs[i].data_axis = imported.outputs[i].bounded_axis;
       return;
     } catch (const InternalError&) {
       throw;
@@ -119,27 +104,34 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
   find_data_axes(*model, session);
   session.graph = [model, inputs = session.inputs, outputs = session.outputs, path](const Bindings& sizes) {
-    std::vector<int> axes;
-    Graph graph = graph_for(*model, inputs, sizes, axes);
-    // For some sizes how large a result is may be known, as where there is nothing to choose from.
-    std::vector<Value> values(graph.outputs().begin(), graph.outputs().begin() + std::ssize(axes));
-    std::vector<std::string> names(graph.output_names().begin(),
-                                   graph.output_names().begin() + std::ssize(axes));
-    size_t next = axes.size();
-    for (size_t i = 0; i < axes.size(); ++i) {
+    onnx::Imported imported = read_for(*model, inputs, sizes);
+    Graph& graph = imported.graph;
+    // The model's outputs, and behind them, of each whose size depends on data, that size.
+    std::vector<Value> values, counts;
+    std::vector<std::string> names, count_names;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const onnx::OutputShape& output = imported.outputs[i];
       const int axis = outputs[i].data_axis;
-      const Value size = axes[i] >= 0 ? graph.outputs()[next++] : Value{};
-      if (axes[i] >= 0 && axes[i] != axis)
+      values.push_back(graph.outputs()[static_cast<size_t>(output.at)]);
+      names.push_back(outputs[i].name);
+      if (output.bounded_axis >= 0 && output.bounded_axis != axis)
         fail<InputError>("{}: how large its output '{}' is, depends on data for some sizes alone",
                          path.string(), names[i]);
       if (axis < 0) continue;
+      count_names.push_back(names[i] + ".size");
+      if (output.bounded_axis >= 0) {
+        counts.push_back(graph.outputs()[static_cast<size_t>(output.size_at)]);
+        continue;
+      }
+      // For some sizes it may be known, as where there is nothing to choose from.
       Array known(i64, Shape{});
-      if (!size.valid()) known.set_int(0, graph.type(values[i]).shape[static_cast<size_t>(axis)].size());
-      names.push_back(names[i] + ".size");
-      values.push_back(size.valid() ? size : graph.constant(std::move(known)));
+      known.set_int(0, graph.type(values[i]).shape[static_cast<size_t>(axis)].size());
+      counts.push_back(graph.constant(std::move(known)));
     }
+    values.insert(values.end(), counts.begin(), counts.end());
+    names.insert(names.end(), count_names.begin(), count_names.end());
     graph.set_outputs(std::move(values), std::move(names));
-    return graph;
+    return std::move(imported.graph);
   };
   return session;
 }
