@@ -84,10 +84,6 @@ std::vector<Neighbour> neighbours(ImportCall& call, Value x, const SampledAxis& 
 
 }  // namespace
 
-Value positions(ImportCall& call, DType dtype, const Shape& shape, int64_t axis) {
-  return call.b.cast(call.graph.add("iota", {}, {{"shape", shape}, {"axis", axis}}), dtype);
-}
-
 Value picked(ImportCall& call, Value x, Value indices) {
   const Ints sizes = call.b.shape(x).sizes();
   const int64_t places = call.b.shape(indices)[1].size();

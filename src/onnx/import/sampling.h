@@ -22,7 +22,4 @@ Value sampled(ImportCall& call, Value x, const std::vector<Value>& at, const Sam
 /// x [n, channels, many] at the indices [n, places], which lie inside: [n, channels, places].
 Value picked(ImportCall& call, Value x, Value indices);
 
-/// Positions 0, 1 … along an axis of a shape, as floats.
-Value positions(ImportCall& call, DType dtype, const Shape& shape, int64_t axis);
-
 }  // namespace millrace::onnx
