@@ -76,9 +76,7 @@ MILLRACE_ONNX_IMPORT(Attention) {
     }
     add_bias(mask);
   }
-  const auto places = [&](int64_t axis) {
-    return call.graph.add("iota", {}, {{"shape", Shape{s[2], keys}}, {"axis", axis}});
-  };
+  const auto places = [&](int64_t axis) { return call.places({s[2], keys}, axis); };
   if (call.integer("is_causal", 0) != 0) {
     if (call.given(6)) {
       // The queries stand at the end of what each sample has.

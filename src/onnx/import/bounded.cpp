@@ -18,10 +18,6 @@ int64_t times(ImportCall& call, int64_t a, int64_t b) {
   return product;
 }
 
-Value places(ImportCall& call, int64_t size) {
-  return call.graph.add("iota", {}, {{"shape", Shape{size}}, {"axis", int64_t{0}}});
-}
-
 }  // namespace
 
 /// With those 1, 2, 4 … away. A loop, so that the graph is the same for all sizes.
@@ -59,13 +55,13 @@ Chosen chosen(ImportCall& call, Value mask) {
   const Value sums = running(call, "add", ones, 0, 0, false);
   const Value place =
       call.b.select(mask, call.b.sub(sums, 1), call.fill(sums, static_cast<double>(n)));  // n: nowhere
-  const Value own = places(call, n);
+  const Value own = call.places({n}, 0);
   return {call.graph.add("scatter_add", {call.fill(own, 0), place, own}, {{"axis", int64_t{0}}}),
           call.b.sum(ones, {0}, false)};
 }
 
 Value counts(ImportCall& call, const Shape& shape, int64_t axis, Value size) {
-  const Value place = call.graph.add("iota", {}, {{"shape", shape}, {"axis", axis}});
+  const Value place = call.places(shape, axis);
   return call.graph.add("less", {place, call.b.broadcast(size, shape)});
 }
 
@@ -90,15 +86,14 @@ Item joined(ImportCall& call, const std::vector<Value>& parts, const std::vector
             int64_t axis) {
   const Value all = call.concat(parts, axis);
   // What does not count is left out: whoever lies behind it moves to the front.
-  Value at = places(call, call.b.shape(all)[static_cast<size_t>(axis)].size()), from = at,
-        end = call.whole(0);
+  Value at = call.places({call.b.shape(all)[static_cast<size_t>(axis)]}, 0), from = at, end = call.whole(0);
   for (size_t i = 0; i < parts.size(); ++i) {
     end = call.b.add(end, sizes[i]);
     const Value room = call.whole(call.b.shape(parts[i])[static_cast<size_t>(axis)].size());
     const Value behind = call.graph.add("greater_equal", {at, call.b.broadcast(end, call.b.shape(at))});
     from = call.b.add(from, call.b.mul(call.b.cast(behind, i64), call.b.sub(room, sizes[i])));
   }
-  return Item::bounded(call.graph.add("gather", {all, from}, {{"axis", axis}}), static_cast<int>(axis), end);
+  return Item::bounded(call.gather(all, from, axis), static_cast<int>(axis), end);
 }
 
 Item picked(ImportCall& call, Value x, int64_t axis, Value size, const Picked& which) {
@@ -122,8 +117,8 @@ Item picked(ImportCall& call, Value x, int64_t axis, Value size, const Picked& w
   const int64_t by = std::abs(which.step);
   const Value count =
       b.binary("div", b.add(b.binary("maximum", distance, zero), call.whole(by - 1)), call.whole(by));
-  const Value at = b.add(b.mul(places(call, which.most), static_cast<double>(which.step)), start);
-  return Item::bounded(call.graph.add("gather", {x, at}, {{"axis", axis}}), static_cast<int>(axis),
+  const Value at = b.add(b.mul(call.places({which.most}, 0), static_cast<double>(which.step)), start);
+  return Item::bounded(call.gather(x, at, axis), static_cast<int>(axis),
                        b.binary("minimum", count, call.whole(which.most)));
 }
 
@@ -178,8 +173,7 @@ Item reshaped(ImportCall& call, const Item& item, const ImportCall::Said& said) 
   // What counts lies apart: it is put together first.
   const Chosen found =
       chosen(call, call.b.reshape(counts(call, have, item.bounded_axis, item.size), {have.count()}));
-  const Value flat = call.graph.add("gather", {call.b.reshape(item.value, {have.count()}), found.order},
-                                    {{"axis", int64_t{0}}});
+  const Value flat = call.gather(call.b.reshape(item.value, {have.count()}), found.order, 0);
   return Item::bounded(call.b.reshape(flat, Shape(wanted)), static_cast<int>(open),
                        call.b.binary("div", found.count, call.whole(std::max<int64_t>(inner, 1))));
 }

@@ -81,6 +81,14 @@ Value ImportCall::element(Value all, int64_t i) {
   return b.reshape(part(all, 0, i, i + 1), {});
 }
 
+Value ImportCall::places(const Shape& shape, int64_t axis) {
+  return graph.add("iota", {}, {{"shape", shape}, {"axis", axis}});
+}
+
+Value ImportCall::gather(Value x, Value at, int64_t axis) {
+  return graph.add("gather", {x, at}, {{"axis", axis}});
+}
+
 Value ImportCall::part(Value x, int64_t axis, int64_t from, int64_t to) {
   Ints starts(b.shape(x).size(), 0), ends = b.shape(x).sizes();
   starts[static_cast<size_t>(axis)] = from;

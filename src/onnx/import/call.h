@@ -88,6 +88,10 @@ class ImportCall {
   };
   Said sizes_said(int k) const;
   Value element(Value list, int64_t i);  // i64[] of an i64[n]
+  /// Of each element of a shape its position along an axis, i64.
+  Value places(const Shape& shape, int64_t axis);
+  /// What lies at indices along an axis.
+  Value gather(Value x, Value at, int64_t axis);
   /// The positions from … to of an axis.
   Value part(Value x, int64_t axis, int64_t from, int64_t to);
   /// Values one behind the other along an axis; along one that they do not have yet.

@@ -23,8 +23,7 @@ MILLRACE_ONNX_IMPORT(Compress) {
   const int64_t given = call.b.shape(mask)[0].size();
   if (given > size) mask = call.part(mask, 0, 0, size);
   const onnx::Chosen found = onnx::chosen(call, mask);
-  return {Item::bounded(call.graph.add("gather", {x, found.order}, {{"axis", axis}}), static_cast<int>(axis),
-                        found.count)};
+  return {Item::bounded(call.gather(x, found.order, axis), static_cast<int>(axis), found.count)};
 }
 
 /// The places of what is not 0, [rank, places].

@@ -23,7 +23,7 @@ MILLRACE_ONNX_IMPORT(Det) {
     const Value column = call.b.reshape(part(m, 0, size, 0, 1), {many, size});
     const Value at =
         call.graph.add("argmax", {call.graph.add("abs", {column})}, {{"axes", Ints{1}}});  // [many]
-    const Value rows = call.graph.add("iota", {}, {{"shape", Shape{many, size}}, {"axis", int64_t{1}}});
+    const Value rows = call.places({many, size}, 1);
     const Value is = call.b.cast(
         call.graph.add("equal", {rows, call.b.broadcast(call.b.reshape(at, {many, 1}), {many, size})}),
         dtype);

@@ -60,8 +60,8 @@ Value without_repeats(onnx::ImportCall& call, Value x, std::string& term) {
     for (size_t k = i + 1; k < term.size(); ++k) {
       if (term[i] != term[k]) continue;
       const Shape shape = call.b.shape(x);
-      const Value one = call.graph.add("iota", {}, {{"shape", shape}, {"axis", static_cast<int64_t>(i)}}),
-                  other = call.graph.add("iota", {}, {{"shape", shape}, {"axis", static_cast<int64_t>(k)}});
+      const Value one = call.places(shape, static_cast<int64_t>(i)),
+                  other = call.places(shape, static_cast<int64_t>(k));
       x = call.b.sum(call.b.select(call.graph.add("equal", {one, other}), x, call.fill(x, 0)),
                      {static_cast<int64_t>(k)}, false);
       term.erase(k--, 1);

@@ -7,8 +7,7 @@ MILLRACE_ONNX_IMPORT(EyeLike) {
       call.has("dtype") ? onnx::dtype_of(call.integer("dtype")) : call.dtype(0);
   if (!dtype) call.refuse("Millrace does not compute with its type");
   const Shape shape = call.shape(0);
-  const Value row = call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{0}}}),
-              column = call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{1}}});
+  const Value row = call.places(shape, 0), column = call.places(shape, 1);
   return {call.b.cast(
       call.graph.add("equal", {column, call.b.add(row, static_cast<double>(call.integer("k", 0)))}), *dtype)};
 }

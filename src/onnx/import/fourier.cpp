@@ -142,7 +142,7 @@ MILLRACE_ONNX_IMPORT(STFT) {
     for (int64_t i = 0; i < length; ++i) places.set_int(f * length + i, f * step + i);
   Complex x = apart(call, call[0], {0, 1});
   const auto framed = [&](Value part) {
-    const Value cut = call.graph.add("gather", {part, call.constant(places)}, {{"axis", int64_t{1}}});
+    const Value cut = call.gather(part, call.constant(places), 1);
     return call.given(2) ? call.b.mul(cut, call[2]) : cut;
   };
   x = {framed(x.re), x.im.valid() ? framed(x.im) : x.im};

@@ -8,7 +8,7 @@ MILLRACE_ONNX_IMPORT(Gather) {
   const Value x = call.buffer(0), at = call.buffer(1);
   const int64_t axis = call.axis(call.integer("axis", 0), call.b.shape(x).rank());
   const Value indices = counted_from_front(call, at, call.true_size(0, axis));
-  const Value result = call.graph.add("gather", {x, indices}, {{"axis", axis}});
+  const Value result = call.gather(x, indices, axis);
   const bool moved = call.bounded(0) && call.item(0).bounded_axis != axis;
   if (moved && call.bounded(1)) call.refuse_two_sizes();
   if (call.bounded(1))
@@ -22,7 +22,7 @@ MILLRACE_ONNX_IMPORT(Gather) {
 MILLRACE_ONNX_IMPORT(GatherElements) {
   const Value flat = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
   const Shape all{call.shape(0).count()};
-  return {call.graph.add("gather", {call.b.reshape(call[0], all), flat}, {{"axis", int64_t{0}}})};
+  return {call.gather(call.b.reshape(call[0], all), flat, 0)};
 }
 
 /// Each row of indices takes a slice.
@@ -41,7 +41,7 @@ MILLRACE_ONNX_IMPORT(GatherND) {
     const int64_t size = sizes[static_cast<size_t>(d)];
     Value at;
     if (d < batch) {
-      at = call.graph.add("iota", {}, {{"shape", rows}, {"axis", d}});
+      at = call.places(rows, d);
     } else {
       const Value column = call.part(indices, std::ssize(places) - 1, d - batch, d - batch + 1);
       at = counted_from_front(call, call.b.reshape(column, rows), call.true_size(0, d));
@@ -51,7 +51,7 @@ MILLRACE_ONNX_IMPORT(GatherND) {
   }
   Shape table{stride};
   for (size_t d = static_cast<size_t>(batch + depth); d < sizes.size(); ++d) table.emplace_back(sizes[d]);
-  const Value result = call.graph.add("gather", {call.b.reshape(x, table), flat}, {{"axis", int64_t{0}}});
+  const Value result = call.gather(call.b.reshape(x, table), flat, 0);
   // The axis of the data that lies behind what is looked up, or in front of it, is one of the result.
   const int from = call.bounded(0) ? call.item(0).bounded_axis : -1;
   const bool behind = from >= batch + depth, in_front = from >= 0 && from < batch;

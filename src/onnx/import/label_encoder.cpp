@@ -95,7 +95,7 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_LabelEncoder) {
       same = call.graph.add("logical_or",
                             {same, call.graph.add("logical_and", {call.graph.add("is_nan", {x}),
                                                                   call.graph.add("is_nan", {key})})});
-    const Value own = call.graph.add("iota", {}, {{"shape", pairs}, {"axis", int64_t{1}}});
+    const Value own = call.places(pairs, 1);
     places = call.graph.add("min", {call.b.select(same, own, call.fill(own, static_cast<double>(n)))},
                             {{"axes", Ints{1}}});
     if (!values->numbers) {
@@ -122,13 +122,13 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_LabelEncoder) {
   if (!places.valid()) places = call.ints_constant(known);
   const Value all = call.graph.add(
       "concat", {call.constant(*values->numbers), call.constant(*fallback.numbers)}, {{"axis", int64_t{0}}});
-  return {call.b.reshape(call.graph.add("gather", {all, places}, {{"axis", int64_t{0}}}), shape)};
+  return {call.b.reshape(call.gather(all, places, 0), shape)};
 }
 
 MILLRACE_ONNX_IMPORT(ai_onnx_ml_ArrayFeatureExtractor) {
   const int64_t many = call.shape(1).count();
   const Value at = call.b.reshape(call.b.cast(call[1], i64), {many});
-  const Value picked = call.graph.add("gather", {call[0], at}, {{"axis", int64_t{call.rank(0) - 1}}});
+  const Value picked = call.gather(call[0], at, call.rank(0) - 1);
   return {call.rank(0) == 1 ? call.b.reshape(picked, {1, many}) : picked};
 }
 

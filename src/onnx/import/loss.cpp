@@ -12,8 +12,7 @@ std::vector<Value> negative_log_likelihood(onnx::ImportCall& call, Value log_pro
   Value classes = call.b.cast(call[1], i64);
   const Shape of_classes = call.b.shape(classes);
   Value weight = call.b.broadcast(call.scalar(dtype, 1), of_classes);
-  if (call.given(weights))
-    weight = call.graph.add("gather", {call[weights], classes}, {{"axis", int64_t{0}}});
+  if (call.given(weights)) weight = call.gather(call[weights], classes, 0);
   if (call.has("ignore_index")) {
     const Value ignored = call.graph.add(
         "equal", {classes, call.fill(classes, static_cast<double>(call.integer("ignore_index")))});
@@ -21,7 +20,7 @@ std::vector<Value> negative_log_likelihood(onnx::ImportCall& call, Value log_pro
   }
   Shape one = of_classes;
   one.insert(one.begin() + 1, Dim(1));
-  const Value place = call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{1}}});
+  const Value place = call.places(shape, 1);
   const Value own = call.b.binary("equal", place, call.b.reshape(classes, one));
   const Value picked =
       call.b.sum(call.b.select(own, log_probabilities, call.fill(log_probabilities, 0)), {1}, false);

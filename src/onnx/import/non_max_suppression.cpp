@@ -87,13 +87,13 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
       call.b.reshape(call.b.broadcast(call.b.reshape(overlap, {batch, 1, n * n}), {batch, classes, n * n}),
                      {groups * n * n});
   const Shape pairs{groups, n, n};
-  const Value group = call.graph.add("iota", {}, {{"shape", pairs}, {"axis", int64_t{0}}});
+  const Value group = call.places(pairs, 0);
   const auto as = [&](const Shape& one) { return call.b.broadcast(call.b.reshape(order, one), pairs); };
   const Value place =
       call.b.add(call.b.mul(call.b.add(call.b.mul(group, static_cast<double>(n)), as({groups, n, 1})),
                             static_cast<double>(n)),
                  as({groups, 1, n}));
-  const Value sorted = call.graph.add("gather", {each_class, place}, {{"axis", int64_t{0}}});
+  const Value sorted = call.gather(each_class, place, 0);
   const Value covers = call.graph.add("greater", {sorted, call.b.broadcast(share, pairs)});
 
   // One step a box: is it still there, and whom does it take away?
@@ -113,10 +113,7 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
   const Value kept_row = b.broadcast(b.reshape(keep, {groups, 1}), {groups, n});
   body->set_outputs({body->add("logical_or", {gone, body->add("logical_and", {covered, kept_row})}),
                      b.add(taken, b.cast(keep, i64)), keep});
-  const auto along = [&](int64_t axis) {
-    return call.graph.add("iota", {}, {{"shape", Shape{n, n}}, {"axis", axis}});
-  };
-  const Value diagonal = call.graph.add("equal", {along(0), along(1)});
+  const Value diagonal = call.graph.add("equal", {call.places({n, n}, 0), call.places({n, n}, 1)});
   std::vector<Value> invariants;
   if (!said.known()) invariants.push_back(call.element(said.values, 0));
   const Value loop =
@@ -134,15 +131,12 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
   constexpr int64_t few = 32;
   const int64_t all = groups * n, bound = said.most[0] <= few ? groups * said.most[0] : groups * most;
   onnx::Chosen found = onnx::chosen(call, call.b.reshape(keeps, {all}));
-  found.order = call.graph.add(
-      "gather", {found.order, call.graph.add("iota", {}, {{"shape", Shape{bound}}, {"axis", int64_t{0}}})},
-      {{"axis", int64_t{0}}});
+  found.order = call.gather(found.order, call.places({bound}, 0), 0);
   const auto divided = [&](std::string_view op, Value x, int64_t by) {
     return call.b.binary(op, x, call.fill(x, static_cast<double>(by)));
   };
   const Value of_group = divided("div", found.order, n);
-  const Value box =
-      call.graph.add("gather", {call.b.reshape(order, {all}), found.order}, {{"axis", int64_t{0}}});
+  const Value box = call.gather(call.b.reshape(order, {all}), found.order, 0);
   std::vector<Value> columns;
   for (const Value x : {divided("div", of_group, classes), divided("rem", of_group, classes), box})
     columns.push_back(call.b.reshape(x, {bound, 1}));

@@ -13,7 +13,7 @@ MILLRACE_ONNX_IMPORT(OneHot) {
   Value indices = call.b.cast(call[0], i64);
   indices = call.b.select(call.graph.add("less", {indices, call.fill(indices, 0)}),
                           call.b.add(indices, static_cast<double>(depth)), indices);
-  const Value place = call.graph.add("iota", {}, {{"shape", whole}, {"axis", axis}});
+  const Value place = call.places(whole, axis);
   const Value hot = call.b.binary("equal", place, call.b.reshape(indices, one));
   return {call.b.select(hot, call.element(call[2], 1), call.element(call[2], 0))};
 }

@@ -18,8 +18,7 @@ Value places_of_elements(ImportCall& call, int64_t axis) {
   int64_t stride = 1;
   for (int d = call.rank(0) - 1; d >= 0; --d) {
     const int64_t size = sizes[static_cast<size_t>(d)];
-    const Value at = d == axis ? counted_from_front(call, call[1], size)
-                               : call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{d}}});
+    const Value at = d == axis ? counted_from_front(call, call[1], size) : call.places(shape, d);
     flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));
     stride *= size;
   }
@@ -29,7 +28,7 @@ Value places_of_elements(ImportCall& call, int64_t axis) {
 Value turned_round(ImportCall& call, Value x, int64_t axis) {
   Ints order;
   for (int64_t i = call.b.shape(x)[static_cast<size_t>(axis)].size() - 1; i >= 0; --i) order.push_back(i);
-  return call.graph.add("gather", {x, call.ints_constant(order)}, {{"axis", axis}});
+  return call.gather(x, call.ints_constant(order), axis);
 }
 
 }  // namespace millrace::onnx

@@ -115,8 +115,7 @@ std::vector<Value> with_positions(onnx::ImportCall& call, const onnx::Windows& w
     best = call.b.select(larger, parts[0], best);
     at = call.b.select(larger, here, at);
   });
-  const Value number =
-      call.graph.add("iota", {}, {{"shape", Shape{sizes[0] * sizes[1]}}, {"axis", int64_t{0}}});
+  const Value number = call.places({sizes[0] * sizes[1]}, 0);
   Shape channel(dims + 2, Dim(1));
   channel[0] = sizes[0];
   channel[1] = sizes[1];

@@ -26,7 +26,7 @@ Value spread_out(onnx::ImportCall& call, Value of, const Shape& shape, int64_t a
                 blocks = own[static_cast<size_t>(axis)].size();
   if (block == 0) block = (size + blocks - 1) / std::max<int64_t>(1, blocks);
   for (int64_t i = 0; i < size; ++i) places.push_back(i / block);
-  return call.graph.add("gather", {of, call.ints_constant(places)}, {{"axis", axis}});
+  return call.gather(of, call.ints_constant(places), axis);
 }
 
 /// The axis that scales and zero points belong to, where they are not one for all; the last one at most.

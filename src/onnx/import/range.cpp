@@ -17,7 +17,7 @@ MILLRACE_ONNX_IMPORT(Range) {
     const Value start = call.element(from.values, 0), end = call.element(to.values, 0);
     const Value distance = call.b.binary("maximum", call.b.sub(end, start), call.whole(0));
     const Value count = call.b.binary("div", call.b.add(distance, call.whole(step - 1)), call.whole(step));
-    const Value steps = call.graph.add("iota", {}, {{"shape", Shape{most}}, {"axis", int64_t{0}}});
+    const Value steps = call.places({most}, 0);
     const Value all = call.b.add(call.b.mul(steps, static_cast<double>(step)), start);
     return {onnx::Item::bounded(call.b.cast(all, call.dtype(0)), 0, count)};
   }

@@ -185,7 +185,7 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
       Ints places;
       for (int64_t i = 0; i < axis.to; ++i)
         places.push_back(nearest(rounds, source(transformation, axis, i), axis.from));
-      x = call.graph.add("gather", {x, call.ints_constant(places)}, {{"axis", at}});
+      x = call.gather(x, call.ints_constant(places), at);
     } else {
       if (axis.from > kMostShares / axis.to)
         call.refuse(fmt::format("from {} to {} needs a matrix that is too large", axis.from, axis.to));

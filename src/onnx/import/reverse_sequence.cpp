@@ -10,8 +10,7 @@ MILLRACE_ONNX_IMPORT(ReverseSequence) {
   if (batch + time != 1) call.refuse("batch and time must be the first two axes");
   const Ints s = call.shape(0).sizes();
   const Shape both{s[0], s[1]};
-  const Value step = call.graph.add("iota", {}, {{"shape", both}, {"axis", time}}),
-              sample = call.graph.add("iota", {}, {{"shape", both}, {"axis", batch}});
+  const Value step = call.places(both, time), sample = call.places(both, batch);
   Shape lengths{1, 1};
   lengths[static_cast<size_t>(batch)] = s[static_cast<size_t>(batch)];
   const Value length = call.b.broadcast(call.b.reshape(call.b.cast(call[1], i64), lengths), both);
@@ -22,5 +21,5 @@ MILLRACE_ONNX_IMPORT(ReverseSequence) {
       time == 0 ? call.b.add(call.b.mul(turned, row), sample) : call.b.add(call.b.mul(sample, row), turned);
   Shape table{s[0] * s[1]};
   for (size_t d = 2; d < s.size(); ++d) table.emplace_back(s[d]);
-  return {call.graph.add("gather", {call.b.reshape(call[0], table), flat}, {{"axis", int64_t{0}}})};
+  return {call.gather(call.b.reshape(call[0], table), flat, 0)};
 }

@@ -58,8 +58,7 @@ MILLRACE_ONNX_IMPORT(RoiAlign) {
   const Sides y = sides_of(call, points(1, height, true), x[2]),
               across = sides_of(call, points(0, width, false), x[3]);
   const Value of_region =
-      call.b.reshape(call.graph.add("gather", {call[0], call.b.cast(call[2], i64)}, {{"axis", int64_t{0}}}),
-                     {many, x[1], x[2] * x[3]});
+      call.b.reshape(call.gather(call[0], call.b.cast(call[2], i64), 0), {many, x[1], x[2] * x[3]});
   const bool most = call.text("mode", "avg") == "max";
   const Value inside = call.graph.add("logical_and", {y.inside, across.inside});
   const Shape shape{many, x[1], places};

@@ -23,7 +23,7 @@ MILLRACE_ONNX_IMPORT(RotaryEmbedding) {
   };
   const auto angles = [&](int k) {
     Value of = call[k];
-    if (call.given(3)) of = call.graph.add("gather", {of, call[3]}, {{"axis", int64_t{0}}});
+    if (call.given(3)) of = call.gather(of, call[3], 0);
     return call.b.broadcast(call.b.reshape(of, {s[0], 1, s[2], half}), {s[0], s[1], s[2], half});
   };
   const Value cosine = angles(1), sine = angles(2);

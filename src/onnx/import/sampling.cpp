@@ -88,13 +88,10 @@ Value picked(ImportCall& call, Value x, Value indices) {
   const Ints sizes = call.b.shape(x).sizes();
   const int64_t places = call.b.shape(indices)[1].size();
   const Shape to{sizes[0], sizes[1], places};
-  const Value row = call.b.reshape(
-      call.graph.add("iota", {}, {{"shape", Shape{sizes[0] * sizes[1]}}, {"axis", int64_t{0}}}),
-      {sizes[0], sizes[1], 1});
+  const Value row = call.b.reshape(call.places({sizes[0] * sizes[1]}, 0), {sizes[0], sizes[1], 1});
   const Value flat = call.b.add(call.b.mul(row, static_cast<double>(sizes[2])),
                                 call.b.broadcast(call.b.reshape(indices, {sizes[0], 1, places}), to));
-  return call.graph.add("gather", {call.b.reshape(x, {sizes[0] * sizes[1] * sizes[2]}), flat},
-                        {{"axis", int64_t{0}}});
+  return call.gather(call.b.reshape(x, {sizes[0] * sizes[1] * sizes[2]}), flat, 0);
 }
 
 Value sampled(ImportCall& call, Value x, const std::vector<Value>& at, const Sampling& sampling) {

@@ -13,7 +13,7 @@ Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const s
   if (many > 0 && size > (int64_t{1} << 28) / many)
     call.refuse("it combines more than 2^28 pairs of elements and updates");
   const Shape pairs{many + 1, size};
-  const Value own = call.graph.add("iota", {}, {{"shape", Shape{many, size}}, {"axis", int64_t{1}}});
+  const Value own = call.places({many, size}, 1);
   const Value hit =
       call.graph.add("equal", {own, call.b.broadcast(call.b.reshape(at, {many, 1}), {many, size})});
   const Value kept = call.b.broadcast(call.b.reshape(data, {1, size}), {many, size});
@@ -82,7 +82,7 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
   whole.emplace_back(inner);
   Shape one = rows;
   one.emplace_back(1);
-  const Value within = call.graph.add("iota", {}, {{"shape", whole}, {"axis", int64_t{-1}}});
+  const Value within = call.places(whole, -1);
   return {scattered(call, call.b.add(call.b.reshape(flat, one), within), call.b.reshape(call[2], whole),
                     call.text("reduction", "none"))};
 }

@@ -32,7 +32,7 @@ MILLRACE_ONNX_IMPORT(LogSoftmax) {
 MILLRACE_ONNX_IMPORT(Hardmax) {
   return along(call, [&](Value x, int64_t axis) {
     const Value first = call.graph.add("argmax", {x}, {{"axes", Ints{axis}}, {"keep_dims", true}});
-    const Value place = call.graph.add("iota", {}, {{"shape", call.b.shape(x)}, {"axis", axis}});
+    const Value place = call.places(call.b.shape(x), axis);
     return call.b.cast(call.b.binary("equal", place, first), call.b.dtype(x));
   });
 }

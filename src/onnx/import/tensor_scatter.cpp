@@ -14,7 +14,7 @@ MILLRACE_ONNX_IMPORT(TensorScatter) {
   if (like != shape || own[a].size() > shape[a].size() || own[a].size() < 1)
     call.refuse("its update does not fit its cache");
   const int64_t size = shape[a].size(), many = own[a].size();
-  Value at = call.graph.add("iota", {}, {{"shape", shape}, {"axis", axis}});
+  Value at = call.places(shape, axis);
   if (call.given(2)) {
     Shape one(static_cast<size_t>(rank), Dim(1));
     one[0] = shape[0];
@@ -33,12 +33,11 @@ MILLRACE_ONNX_IMPORT(TensorScatter) {
   Value flat;
   int64_t stride = 1;
   for (int d = rank - 1; d >= 0; --d) {
-    const Value place = d == axis ? at : call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{d}}});
+    const Value place = d == axis ? at : call.places(shape, d);
     const Value part = call.b.mul(place, static_cast<double>(stride));
     flat = flat.valid() ? call.b.add(flat, part) : part;
     stride *= own[static_cast<size_t>(d)].size();
   }
-  const Value fresh =
-      call.graph.add("gather", {call.b.reshape(call[1], {own.count()}), flat}, {{"axis", int64_t{0}}});
+  const Value fresh = call.gather(call.b.reshape(call[1], {own.count()}), flat, 0);
   return {call.b.select(inside, fresh, call[0])};
 }

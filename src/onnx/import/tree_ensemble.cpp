@@ -64,11 +64,8 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
   const Shape shape{rows, trees};
   Value at = call.b.broadcast(call.ints_constant(forest.roots), shape);
   const Value flat = call.b.reshape(x, {rows * columns});
-  const Value row = call.b.mul(call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{0}}}),
-                               static_cast<double>(columns));
-  const auto of_nodes = [&](Value list) {
-    return call.graph.add("gather", {list, at}, {{"axis", int64_t{0}}});
-  };
+  const Value row = call.b.mul(call.places(shape, 0), static_cast<double>(columns));
+  const auto of_nodes = [&](Value list) { return call.gather(list, at, 0); };
   const Value features = call.ints_constant(forest.features), yes = call.ints_constant(forest.yes),
               no = call.ints_constant(forest.no), modes = call.ints_constant(forest.modes),
               missing = call.ints_constant(forest.missing);
@@ -83,8 +80,7 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
       sets.set(static_cast<int64_t>(n * std::max<size_t>(most, 1) + i), forest.members[n][i]);
   constexpr const char* names[] = {"less_equal", "less", "greater_equal", "greater", "equal", "not_equal"};
   for (int64_t depth = depth_of(call, forest); depth > 0; --depth) {
-    const Value value =
-        call.graph.add("gather", {flat, call.b.add(row, of_nodes(features))}, {{"axis", int64_t{0}}});
+    const Value value = call.gather(flat, call.b.add(row, of_nodes(features)), 0);
     const Value split = of_nodes(splits), mode = of_nodes(modes);
     Value takes = call.b.broadcast(call.scalar(boolean, 0), shape);
     for (int64_t m = less_equal; m <= member; ++m) {
@@ -93,7 +89,7 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
       if (m == member) {
         const Shape all{rows, trees, sets.shape()[1]};
         const Value same = call.graph.add(
-            "equal", {call.graph.add("gather", {call.constant(sets), at}, {{"axis", int64_t{0}}}),
+            "equal", {call.gather(call.constant(sets), at, 0),
                       call.b.broadcast(call.b.reshape(value, {rows, trees, 1}), all)});
         holds = call.b.cast(call.b.max(call.b.cast(same, u8), {2}, false), boolean);
       } else {
@@ -130,8 +126,8 @@ Value grown(onnx::ImportCall& call, const Forest& forest, const std::string& agg
       if (target < 0 || target >= forest.targets) call.refuse("its leaves have targets that are not there");
       gives.set(n * forest.targets + target, gives.at(n * forest.targets + target) + weight);
     }
-  const Value each =
-      call.graph.add("gather", {call.constant(gives), leaves_of(call, forest, x)}, {{"axis", int64_t{0}}});
+  const Value table = call.constant(gives);
+  const Value each = call.gather(table, leaves_of(call, forest, x), 0);
   if (aggregate == "SUM") return call.b.sum(each, {1}, false);
   if (aggregate == "AVERAGE") return call.b.mean(each, {1}, false);
   if (aggregate == "MAX") return call.b.max(each, {1}, false);

@@ -8,8 +8,7 @@ MILLRACE_ONNX_IMPORT(Trilu) {
   const bool upper = call.integer("upper", 1) != 0;
   const Shape square{call.shape(0)[static_cast<size_t>(rank - 2)],
                      call.shape(0)[static_cast<size_t>(rank - 1)]};
-  const Value row = call.graph.add("iota", {}, {{"shape", square}, {"axis", int64_t{0}}}),
-              column = call.graph.add("iota", {}, {{"shape", square}, {"axis", int64_t{1}}});
+  const Value row = call.places(square, 0), column = call.places(square, 1);
   const Value kept =
       call.graph.add(upper ? "greater_equal" : "less_equal", {call.b.sub(column, row), call.fill(row, k)});
   return {call.b.select(kept, call[0], call.fill(call[0], 0))};

@@ -41,12 +41,9 @@ onnx::Items unique_at_run_time(onnx::ImportCall& call) {
     less = node("logical_or", node("less", other, own), node("logical_and", same, less));
     equal = node("logical_and", same, equal);
   }
-  const auto place = [&](int64_t along) {
-    return call.graph.add("iota", {}, {{"shape", pairs}, {"axis", along}});
-  };
   const auto any = [&](Value of) { return b.cast(b.max(b.cast(of, u8), {1}, false), boolean); };
   const auto many = [&](Value of) { return b.sum(b.cast(of, i64), {1}, false); };
-  const Value before = node("less", place(1), place(0));
+  const Value before = node("less", call.places(pairs, 1), call.places(pairs, 0));
   Value first = call.graph.add("logical_not", {any(node("logical_and", equal, before))});
   if (call.bounded(0)) first = onnx::masked(call, first, 0, item.size, 0);
   const Value firsts = b.broadcast(b.reshape(first, {1, n}), pairs);  // by their second number
@@ -55,9 +52,9 @@ onnx::Items unique_at_run_time(onnx::ImportCall& call) {
   if (!sorted) {
     const Value earlier =
         call.graph.add("argmax", {b.cast(equal, u8)}, {{"axes", Ints{1}}, {"keep_dims", false}});
-    rank = call.graph.add("gather", {rank, earlier}, {{"axis", int64_t{0}}});
+    rank = call.gather(rank, earlier, 0);
   }
-  const Value own = call.graph.add("iota", {}, {{"shape", Shape{n}}, {"axis", int64_t{0}}});
+  const Value own = call.places({n}, 0);
   const Value nowhere = call.fill(own, static_cast<double>(n)), none = call.fill(own, 0);
   const auto put = [&](Value where, Value what) {
     return call.graph.add("scatter_add", {none, where, what}, {{"axis", int64_t{0}}});
@@ -65,7 +62,7 @@ onnx::Items unique_at_run_time(onnx::ImportCall& call) {
   const Value indices = put(b.select(first, rank, nowhere), own);
   const Value all = call.bounded(0) ? b.select(onnx::counts(call, {n}, 0, item.size), rank, nowhere) : rank;
   const Value size = b.sum(b.cast(first, i64), {0}, false);
-  const Value found = call.graph.add("gather", {x, indices}, {{"axis", axis}});
+  const Value found = call.gather(x, indices, axis);
   return {Item::bounded(found, static_cast<int>(axis), size), Item::bounded(indices, 0, size),
           call.bounded(0) ? Item::bounded(rank, 0, item.size) : Item(rank),
           Item::bounded(put(all, call.fill(own, 1)), 0, size)};
