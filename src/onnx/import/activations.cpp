@@ -13,10 +13,6 @@ Value below(onnx::ImportCall& call, double alpha, double by = 1) {
   return call.b.mul(call.graph.add("expm1", {x}), alpha);
 }
 
-Value limited(onnx::ImportCall& call, Value x, double low, double high) {
-  return call.graph.add("clamp", {x}, {{"low", low}, {"high", high}});
-}
-
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(LeakyRelu) {
@@ -50,11 +46,11 @@ MILLRACE_ONNX_IMPORT(ThresholdedRelu) {
   return {call.b.select(over, call[0], call.fill(call[0], 0))};
 }
 MILLRACE_ONNX_IMPORT(HardSigmoid) {
-  return {limited(call, call.b.add(call.b.mul(call[0], call.number("alpha", 0.2)), call.number("beta", 0.5)),
-                  0, 1)};
+  const Value line = call.b.add(call.b.mul(call[0], call.number("alpha", 0.2)), call.number("beta", 0.5));
+  return {call.clamp(line, 0, 1)};
 }
 MILLRACE_ONNX_IMPORT(HardSwish) {
-  return {call.b.mul(call[0], limited(call, call.b.add(call.b.mul(call[0], 1.0 / 6), 0.5), 0, 1))};
+  return {call.b.mul(call[0], call.clamp(call.b.add(call.b.mul(call[0], 1.0 / 6), 0.5), 0, 1))};
 }
 MILLRACE_ONNX_IMPORT(Swish) {
   const double alpha = call.number("alpha", 1);

@@ -81,6 +81,10 @@ Value ImportCall::element(Value all, int64_t i) {
   return b.reshape(part(all, 0, i, i + 1), {});
 }
 
+Value ImportCall::clamp(Value x, double low, double high) {
+  return graph.add("clamp", {x}, {{"low", low}, {"high", high}});
+}
+
 Value ImportCall::places(const Shape& shape, int64_t axis) {
   return graph.add("iota", {}, {{"shape", shape}, {"axis", axis}});
 }

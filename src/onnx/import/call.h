@@ -117,6 +117,7 @@ class ImportCall {
   Value ints_constant(const Ints& values) const;
   Value whole(int64_t value) const;  // i64[]
   Value fill(Value like, double value) { return b.fill(like, value); }
+  Value clamp(Value x, double low, double high);
 
   /// Why this node cannot be had, and what would help.
   [[noreturn]] void refuse(const std::string& reason) const;

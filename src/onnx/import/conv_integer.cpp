@@ -42,7 +42,5 @@ MILLRACE_ONNX_IMPORT(QLinearConv) {
   if (to != u8 && to != i8) call.refuse("it quantises to " + to.name());
   Value q = call.graph.add("round", {call.b.mul(sums, scale)});
   q = call.b.add(q, on_axis(call, 7, 1, rank));
-  return {call.b.cast(
-      call.graph.add("clamp", {q}, {{"low", to == u8 ? 0.0 : -128.0}, {"high", to == u8 ? 255.0 : 127.0}}),
-      to)};
+  return {call.b.cast(call.clamp(q, to == u8 ? 0 : -128, to == u8 ? 255 : 127), to)};
 }

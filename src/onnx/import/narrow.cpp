@@ -11,7 +11,7 @@ Value narrowed(ImportCall& call, Value x, DType to, bool saturate) {
   if (to == f8e8m0 || to == f4e2m1) return call.b.cast(x, to);
   const NarrowFloat format = narrow_float(to);
   const double largest = narrow_to_float(to, format.largest);
-  if (saturate) return call.b.cast(call.graph.add("clamp", {x}, {{"low", -largest}, {"high", largest}}), to);
+  if (saturate) return call.b.cast(call.clamp(x, -largest, largest), to);
   // Halfway to the next number, where that would be; the tie goes to the even one.
   const double half = largest - narrow_to_float(to, static_cast<uint8_t>(format.largest - 1)),
                limit = largest + half / 2;

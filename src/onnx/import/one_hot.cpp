@@ -1,4 +1,4 @@
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
 
 using namespace millrace;
 
@@ -10,9 +10,7 @@ MILLRACE_ONNX_IMPORT(OneHot) {
   Shape one = call.shape(0), whole = call.shape(0);
   one.insert(one.begin() + axis, Dim(1));
   whole.insert(whole.begin() + axis, Dim(depth));
-  Value indices = call.b.cast(call[0], i64);
-  indices = call.b.select(call.graph.add("less", {indices, call.fill(indices, 0)}),
-                          call.b.add(indices, static_cast<double>(depth)), indices);
+  const Value indices = counted_from_front(call, call[0], depth);
   const Value place = call.places(whole, axis);
   const Value hot = call.b.binary("equal", place, call.b.reshape(indices, one));
   return {call.b.select(hot, call.element(call[2], 1), call.element(call[2], 0))};

@@ -61,7 +61,7 @@ MILLRACE_ONNX_IMPORT(QuantizeLinear) {
   const auto [low, high] = range_of(call, to);
   Value q = call.graph.add("round", {call.b.div(call.b.cast(call[0], f32), scale)});
   if (call.given(2)) q = call.b.add(q, call.b.cast(spread_out(call, call[2], shape, axis, block), f32));
-  return {call.b.cast(call.graph.add("clamp", {q}, {{"low", low}, {"high", high}}), to)};
+  return {call.b.cast(call.clamp(q, low, high), to)};
 }
 
 MILLRACE_ONNX_IMPORT(DequantizeLinear) {
@@ -81,9 +81,7 @@ MILLRACE_ONNX_IMPORT(DynamicQuantizeLinear) {
   const Value low =
       call.b.binary("minimum", call.graph.add("min", {x}, {{"axes", all}, {"keep_dims", false}}), zero);
   const Value scale = call.b.div(call.b.sub(high, low), 255);
-  const auto as_byte = [&](Value y) {
-    return call.graph.add("clamp", {call.graph.add("round", {y})}, {{"low", 0.0}, {"high", 255.0}});
-  };
+  const auto as_byte = [&](Value y) { return call.clamp(call.graph.add("round", {y}), 0, 255); };
   const Value point = as_byte(call.b.div(call.graph.add("neg", {low}), scale));
   // Rounded before the zero point is added.
   const Value q = call.b.add(call.graph.add("round", {call.b.binary("div", x, scale)}), point);
@@ -123,5 +121,5 @@ MILLRACE_ONNX_IMPORT(QLinearMatMul) {
   const auto [low, high] = range_of(call, to);
   const Value q =
       call.b.add(call.graph.add("round", {call.b.div(y, of(6, y, rank - 2))}), of(7, y, rank - 2));
-  return {call.b.cast(call.graph.add("clamp", {q}, {{"low", low}, {"high", high}}), to)};
+  return {call.b.cast(call.clamp(q, low, high), to)};
 }

@@ -55,7 +55,7 @@ Value activation(onnx::ImportCall& call, Value x, size_t at, const char* fallbac
 Value clipped(onnx::ImportCall& call, Value x) {
   if (!call.has("clip")) return x;
   const double limit = call.number("clip");
-  return call.graph.add("clamp", {x}, {{"low", -limit}, {"high", limit}});
+  return call.clamp(x, -limit, limit);
 }
 
 /// The state before the first step: zeros, or the operand's.

@@ -17,10 +17,10 @@ Sides sides_of(onnx::ImportCall& call, Value x, int64_t size) {
   s.inside = call.graph.add("logical_and",
                             {call.graph.add("greater_equal", {x, call.fill(x, -1)}),
                              call.graph.add("less_equal", {x, call.fill(x, static_cast<double>(size))})});
-  const Value at = call.graph.add("clamp", {x}, {{"low", 0.0}, {"high", most}});
+  const Value at = call.clamp(x, 0, most);
   const Value low = call.graph.add("floor", {at});
   s.low = call.b.cast(low, i64);
-  s.high = call.b.cast(call.graph.add("clamp", {call.b.add(low, 1)}, {{"low", 0.0}, {"high", most}}), i64);
+  s.high = call.b.cast(call.clamp(call.b.add(low, 1), 0, most), i64);
   s.weight = call.b.sub(at, low);
   return s;
 }

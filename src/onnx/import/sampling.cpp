@@ -3,10 +3,6 @@
 namespace millrace::onnx {
 namespace {
 
-Value within(ImportCall& call, Value x, double low, double high) {
-  return call.graph.add("clamp", {x}, {{"low", low}, {"high", high}});
-}
-
 /// Thrown back at the borders until it is inside.
 Value reflected(ImportCall& call, Value x, double low, double high) {
   const double range = high - low;
@@ -37,7 +33,7 @@ Value put_inside(ImportCall& call, Value x, const SampledAxis& axis, Outside out
   const Value beyond =
       call.graph.add("logical_or", {call.graph.add("less", {x, call.fill(x, axis.low)}),
                                     call.graph.add("greater", {x, call.fill(x, axis.high)})});
-  return call.b.select(beyond, within(call, x, 0, static_cast<double>(axis.size - 1)), x);
+  return call.b.select(beyond, call.clamp(x, 0, static_cast<double>(axis.size - 1)), x);
 }
 
 /// One element of the neighbourhood along an axis.
@@ -76,7 +72,7 @@ std::vector<Neighbour> neighbours(ImportCall& call, Value x, const SampledAxis& 
                           call.graph.add("less", {at, call.fill(at, static_cast<double>(axis.size))})});
     if (sampling.outside == Outside::reflection)
       at = call.graph.add("trunc", {reflected(call, at, axis.low, axis.high)});
-    one.index = call.b.cast(within(call, at, 0, static_cast<double>(axis.size - 1)), i64);
+    one.index = call.b.cast(call.clamp(at, 0, static_cast<double>(axis.size - 1)), i64);
     list.push_back(one);
   }
   return list;

@@ -29,7 +29,7 @@ MILLRACE_ONNX_IMPORT(TensorScatter) {
   const Value inside =
       call.graph.add("logical_and", {call.graph.add("greater_equal", {at, call.fill(at, 0)}),
                                      call.graph.add("less", {at, call.fill(at, static_cast<double>(many))})});
-  at = call.graph.add("clamp", {at}, {{"low", 0.0}, {"high", static_cast<double>(many - 1)}});
+  at = call.clamp(at, 0, static_cast<double>(many - 1));
   Value flat;
   int64_t stride = 1;
   for (int d = rank - 1; d >= 0; --d) {
