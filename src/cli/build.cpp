@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
-#include <set>
 #include <sstream>
 
 #include "base/format.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <fmt/core.h>
 
 #include <millrace/dataset.h>

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <filesystem>
 #include <fmt/core.h>
 
 #include "base/format.h"

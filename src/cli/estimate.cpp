@@ -1,8 +1,6 @@
 // What a training will take, before it begins.
 #include "train/estimate.h"
 
-#include <cmath>
-#include <filesystem>
 #include <fmt/core.h>
 
 #include "base/format.h"

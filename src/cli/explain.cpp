@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <map>
-#include <set>
 
 #include "backend/cpu/target.h"
 #include "base/file.h"

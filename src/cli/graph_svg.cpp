@@ -1,8 +1,6 @@
 #include "cli/graph_svg.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "base/format.h"
 #include "cli/svg_text.h"

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/core.h>
 
 #include "base/format.h"

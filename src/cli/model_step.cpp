@@ -1,6 +1,5 @@
 #include "cli/model_step.h"
 
-#include <cmath>
 #include <filesystem>
 
 #include <millrace/random.h>

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/core.h>
 #include <sstream>
-#include <utility>
 
 #include <millrace/session.h>
 

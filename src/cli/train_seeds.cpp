@@ -1,5 +1,4 @@
 // Several trainings of one recipe that differ in their seed.
-#include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
 

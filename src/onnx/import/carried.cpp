@@ -1,7 +1,5 @@
 // How sizes that depend on data go through operators.
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>

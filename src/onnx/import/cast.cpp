@@ -1,4 +1,3 @@
-#include <limits>
 #include <string>
 
 #include "onnx/import/call.h"

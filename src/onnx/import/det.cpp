@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "onnx/import/call.h"
 
 using namespace millrace;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <numeric>
 
 #include "onnx/import/bounded.h"
