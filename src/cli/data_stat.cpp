@@ -195,9 +195,9 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
                          {"missing", decision->missing},
                          {"categories", decision->values},
                          {"rare", decision->rare}};
-    json["columns"].push_back(one);
     if (sound)
       one.update({{"seconds", {{"least", of.least}, {"mean", of.mean}, {"most", of.most}}}, {"bad", of.bad}});
+    json["columns"].push_back(one);
     if (of.bad > 0)
       notes += fmt::format("  {}: {} sounds cannot be decoded (the first: {})\n", column.name,
                            thousands(of.bad), of.why);

@@ -15,7 +15,7 @@ namespace millrace::cli {
 namespace {
 
 std::vector<Verb> by_place(std::vector<Verb> list) {
-  std::sort(list.begin(), list.end(), [](const Verb& a, const Verb& b) { return a.place < b.place; });
+  std::stable_sort(list.begin(), list.end(), [](const Verb& a, const Verb& b) { return a.place < b.place; });
   return list;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "session/executables.h"
 #include "session/format.h"
 #include "session/sizes.h"
 
@@ -16,12 +17,6 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kData = 5;  // inputs before the caches: tokens, positions, slots, pages, last
-
-/// Compilations come one after the other: they time kernels.
-std::mutex& compiling_steps() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 /// New tokens of a row that a program is made for: a step's one, short and long beginnings.
 int64_t tokens_at_once(int64_t tokens) {
@@ -87,7 +82,7 @@ struct Decoder::Impl {
   Program& program(int64_t count, int64_t tokens, bool every) {
     const auto key = std::make_tuple(count, tokens, every);
     if (const auto found = programs.find(key); found != programs.end()) return found->second;
-    const std::lock_guard one(compiling_steps());
+    const std::lock_guard one(compiling());
     CompileOptions options = model->compile;
     for (const auto& choice : choices) options.choices.insert(choice);
     for (size_t i = 0; i < caches.size(); ++i)

@@ -10,13 +10,13 @@
 #include "session/sizes.h"
 
 namespace millrace {
-namespace {
 
-/// Compilations of all sessions come one after the other: they time kernels.
 std::mutex& compiling() {
   static std::mutex mutex;
   return mutex;
 }
+
+namespace {
 
 /// An array of that type where there is no memory yet.
 Array unbound(const Type& type) { return Array(type, nullptr, nullptr); }

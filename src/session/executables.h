@@ -22,6 +22,9 @@ struct Context {
   std::vector<Array> no_inputs, no_outputs;  // of their types, without memory: what is bound between two runs
 };
 
+/// Compilations of sessions and decoders come one after the other: they time kernels.
+std::mutex& compiling();
+
 class Executables {
   struct Sized;
 

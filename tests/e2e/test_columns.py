@@ -38,6 +38,8 @@ def test_a_folder_is_a_data_set(millrace, data, tmp_path):
     millrace("data", "convert", data / "audio/spoken-digits.tar", sounds, "--format", "folder")
     assert len(list(sounds.glob("*.wav"))) == 2500
     assert "2,500 samples" in millrace("data", "stat", sounds).stdout
+    audio = next(c for c in json.loads(millrace("data", "stat", sounds, "--json").stdout)["columns"] if c["kind"] == "audio")
+    assert audio["bad"] == 0 and 0.1 < audio["seconds"]["least"] < audio["seconds"]["mean"] < audio["seconds"]["most"] < 3
     millrace("data", "convert", sounds, tmp_path / "sounds.tar", "--format", "webdataset")
     again = head(millrace, tmp_path / "sounds.tar")
     assert again == head(millrace, data / "audio/spoken-digits.tar")

@@ -167,6 +167,20 @@ def test_a_scan_is_a_loop_of_the_graph(agree):
     agree(text, [feed], {"decay": np.array(0.5, np.float32)})
 
 
+@pytest.mark.parametrize("opset", [8, 9])
+def test_sequences_of_a_scan_have_one_length(millrace, tmp_path, opset):
+    batch, rows = ("1,", " ,") if opset == 8 else ("", "")
+    model = onnx.parser.parse_model(f"""<ir_version: 4, opset_import: ["": {opset}]>
+    uneven (float[{batch}4] start, float[{batch}3,4] a, float[{batch}5,4] b) => (float[{batch}4] last) {{
+      last = Scan<num_scan_inputs = 2, body = step (float[4] state, float[4] p, float[4] q) => (float[4] next) {{
+        t = Add(state, p)
+        next = Add(t, q)
+      }}>({rows} start, a, b)
+    }}""")
+    onnx.save(model, tmp_path / "uneven.onnx")
+    assert "its sequences have different lengths" in millrace("inspect", tmp_path / "uneven.onnx", code=1).stderr
+
+
 def test_functions_of_a_model_are_inlined(agree):
     # Nested, with attributes by reference and by default, and names that the caller and both functions use.
     text = """calls (float[3] x) => (float[3] y, float[3] t) {

@@ -73,7 +73,9 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
     for (size_t k = 0; k < sequences; ++k) {
       own.push_back(sliced(call, call[static_cast<int>(carries + k) + 1], 0, row));
       if (call.b.shape(own.back()).rank() < 1) call.refuse("its sequences have no steps");
-      steps = call.b.shape(own.back())[0].size();
+      const int64_t length = call.b.shape(own.back())[0].size();
+      if (steps >= 0 && length != steps) call.refuse("its sequences have different lengths");
+      steps = length;
     }
     if (steps < 1 || steps * batch > kMostScanned)
       call.refuse("it has no steps, or more than can be written one after the other");
