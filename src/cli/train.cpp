@@ -26,6 +26,7 @@
 #include "nn/models/architecture.h"
 #include "task/recipe.h"
 #include "task/task_feed.h"
+#include "track/log_kind.h"
 
 namespace millrace::cli {
 namespace {
@@ -214,6 +215,12 @@ std::string metrics_help() {
   return text;
 }
 
+std::string logs_help() {
+  std::string text;
+  for (const track::LogKind* kind : track::log_kinds().all()) text += kind_help(kind->usage, kind->doc);
+  return text;
+}
+
 Action declare_train(Command& command) {
   auto a = std::make_shared<TrainArguments>();
   command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
@@ -247,7 +254,7 @@ Action declare_train(Command& command) {
           "\nAugmentations (input.augment), of pictures:\n" +
           kinds_help(data::augmentations().all(), data::augmentation_usages()) + "\nOrders (data.order):\n" +
           kinds_help(data::order_kinds().all(), data::order_usages()) + "\nMetrics (eval.metrics):\n" +
-          metrics_help());
+          metrics_help() + "\nLogs (train.log):\n" + logs_help());
   return [a] { return run_train(*a); };
 }
 
