@@ -148,8 +148,7 @@ void measure(int64_t size, int64_t batch, Chain chain, const char* name) {
       }
       if (!chain.colours) continue;
       data::look_up(data::brightness_table(c.brightness), out, extent.bytes());
-      if (chain.contrast)
-        data::look_up(data::contrast_table(extent, out, c.contrast), out, extent.bytes());
+      if (chain.contrast) data::look_up(data::contrast_table(extent, out, c.contrast), out, extent.bytes());
       data::saturation(extent, out, c.saturation);
     }
   };

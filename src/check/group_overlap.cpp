@@ -238,9 +238,9 @@ Finding run_time_overlap(Context& context) {
     int64_t later = 0;  // samples of training that are newer than the middle of those to test on
     for (const double day : before) later += day > t.mean;
     const double share = static_cast<double>(later) / static_cast<double>(m.count);
-    const std::string saw = fmt::format(
-        "{} of the samples to train on are newer, by {}, than the mean of those to test on",
-        share_text(share), column.name);
+    const std::string saw =
+        fmt::format("{} of the samples to train on are newer, by {}, than the mean of those to test on",
+                    share_text(share), column.name);
     Finding finding =
         share > 0.05
             ? warned(saw,

@@ -33,9 +33,7 @@ class MetricOfLabelCounts final : public Metric {
  public:
   explicit MetricOfLabelCounts(std::function<double(const LabelCounts&)> value) : value_(std::move(value)) {}
   void update(const Judged& judged) override { counts_.update(judged); }
-  void merge(const Metric& other) override {
-    counts_.merge(same_metric<MetricOfLabelCounts>(other).counts_);
-  }
+  void merge(const Metric& other) override { counts_.merge(same_metric<MetricOfLabelCounts>(other).counts_); }
   double finalize() const override { return value_(counts_); }
 
  private:

@@ -16,8 +16,8 @@ MILLRACE_OPERATOR(expm1) {
     value = b.select(b.equal(u, one), x[0], value);
     return b.select(b.equal(u, d), u, value);
   };
-  op.gradient = ops::unary_gradient(
-      [](ops::Build& b, Value g, Value, Value y) { return b.mul(g, b.add(y, 1)); });
+  op.gradient =
+      ops::unary_gradient([](ops::Build& b, Value g, Value, Value y) { return b.mul(g, b.add(y, 1)); });
   op.samples.push_back({.operands = {{f32, {65}}}, .low = -1e-6, .high = 1e-6});
   op.samples.push_back({.operands = {{f32, {33}}}, .low = -40, .high = 40, .check_gradient = false});
   op.errors = ErrorGrowth::large;

@@ -3,6 +3,4 @@
 
 using namespace millrace;
 
-MILLRACE_OPERATOR(greater) {
-  return ops::comparison("greater", "a > b", ScalarOp::greater, "Greater");
-}
+MILLRACE_OPERATOR(greater) { return ops::comparison("greater", "a > b", ScalarOp::greater, "Greater"); }

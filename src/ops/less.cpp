@@ -3,6 +3,4 @@
 
 using namespace millrace;
 
-MILLRACE_OPERATOR(less) {
-  return ops::comparison("less", "a < b", ScalarOp::less, "Less");
-}
+MILLRACE_OPERATOR(less) { return ops::comparison("less", "a < b", ScalarOp::less, "Less"); }

@@ -13,8 +13,8 @@ MILLRACE_OPERATOR(log1p) {
     const Scalar small = b.select(b.equal(d, b.constant(b.dtype(d), 0)), x[0], value);
     return b.select(b.equal(u, x[0]), logarithm, small);
   };
-  op.gradient = ops::unary_gradient(
-      [](ops::Build& b, Value g, Value x, Value) { return b.div(g, b.add(x, 1)); });
+  op.gradient =
+      ops::unary_gradient([](ops::Build& b, Value g, Value x, Value) { return b.div(g, b.add(x, 1)); });
   ops::set_range(op, -0.9, 2);
   op.samples.push_back({.operands = {{f32, {65}}}, .low = -1e-6, .high = 1e-6});
   op.errors = ErrorGrowth::large;

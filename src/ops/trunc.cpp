@@ -3,6 +3,4 @@
 
 using namespace millrace;
 
-MILLRACE_OPERATOR(trunc) {
-  return ops::rounding("trunc", "x rounded toward zero", ScalarOp::trunc);
-}
+MILLRACE_OPERATOR(trunc) { return ops::rounding("trunc", "x rounded toward zero", ScalarOp::trunc); }

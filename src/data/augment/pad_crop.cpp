@@ -3,15 +3,15 @@
 
 namespace millrace::data {
 
-MILLRACE_AUGMENTATION(pad_crop){
-    .name = "pad-crop",
-    .doc = "padded by reflection, or zeros, and cut back at a random place",
-    .place = 10,
-    .settings = {{"PIXELS", "of padding on each side", int64_t{0}, 0, 4096},
-                 {"zero", "zeros instead of the reflection", false}},
-    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-      return std::make_unique<RandomMove>("pad-crop", s.integer("PIXELS"),
-                                          s.flag("zero") ? Border::zero : Border::reflect);
-    }};
+MILLRACE_AUGMENTATION(pad_crop){.name = "pad-crop",
+                                .doc = "padded by reflection, or zeros, and cut back at a random place",
+                                .place = 10,
+                                .settings = {{"PIXELS", "of padding on each side", int64_t{0}, 0, 4096},
+                                             {"zero", "zeros instead of the reflection", false}},
+                                .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                  return std::make_unique<RandomMove>(
+                                      "pad-crop", s.integer("PIXELS"),
+                                      s.flag("zero") ? Border::zero : Border::reflect);
+                                }};
 
 }  // namespace millrace::data

@@ -55,8 +55,7 @@ size_t memory_of(const ColumnValues& values) {
 
 class ArrowTable final : public Dataset {
  public:
-  ArrowTable(FileKind kind, const std::string& path, Files files)
-      : Dataset(path), files_(std::move(files)) {
+  ArrowTable(FileKind kind, const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) {
       inputs_.push_back(std::make_shared<ModuleInput>(files_[f]));
       readers_.push_back(guarded(f, [&] { return load_arrow().open(kind, inputs_[f]); }));

@@ -282,18 +282,19 @@ class Beton final : public Dataset {
 }  // namespace
 }  // namespace beton
 
-MILLRACE_FORMAT(beton){
-    .name = "beton",
-    .doc = "FFCV (.beton)",
-    .place = 60,
-    .matches = [](std::string_view path, std::span<const uint8_t> head) {
-      if (head.size() < beton::header_size + 1) return false;
-      const beton::Header header(head.data());
-      // Without a magic number, all that is known must fit; a file of another version by its name.
-      return header.plausible() && (header.version == 2 || path.ends_with(".beton")) &&
-             (head[beton::header_size] <= 6 || head[beton::header_size] == 255);
-    },
-    .open = open_as<beton::Beton>,
-    .create = beton::create};
+MILLRACE_FORMAT(beton){.name = "beton",
+                       .doc = "FFCV (.beton)",
+                       .place = 60,
+                       .matches =
+                           [](std::string_view path, std::span<const uint8_t> head) {
+                             if (head.size() < beton::header_size + 1) return false;
+                             const beton::Header header(head.data());
+                             // Without a magic number, all that is known must fit; a file of another version
+                             // by its name.
+                             return header.plausible() && (header.version == 2 || path.ends_with(".beton")) &&
+                                    (head[beton::header_size] <= 6 || head[beton::header_size] == 255);
+                           },
+                       .open = open_as<beton::Beton>,
+                       .create = beton::create};
 
 }  // namespace millrace::data

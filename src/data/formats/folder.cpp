@@ -257,18 +257,17 @@ class Folder final : public Dataset {
 
 }  // namespace
 
-MILLRACE_FORMAT(folder){
-    .name = "folder",
-    .doc = "a folder of files, in a folder for each class",
-    .place = 130,
-    .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
-    .open = [](const std::string& path, Files) -> std::unique_ptr<Dataset> {
-      try {
-        return std::make_unique<Folder>(path);
-      } catch (const fs::filesystem_error& error) {
-        fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
-      }
-    },
-    .create = create_folder};
+MILLRACE_FORMAT(folder){.name = "folder",
+                        .doc = "a folder of files, in a folder for each class",
+                        .place = 130,
+                        .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
+                        .open = [](const std::string& path, Files) -> std::unique_ptr<Dataset> {
+                          try {
+                            return std::make_unique<Folder>(path);
+                          } catch (const fs::filesystem_error& error) {
+                            fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
+                          }
+                        },
+                        .create = create_folder};
 
 }  // namespace millrace::data

@@ -223,13 +223,12 @@ bool matches_idx(std::string_view, std::span<const uint8_t> head) {
 
 }  // namespace
 
-MILLRACE_FORMAT(idx){
-    .name = "idx",
-    .doc = "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
-    .place = 120,
-    .matches = matches_idx,
-    .open = open_as<Idx>,
-    .create = idx::create,
-    .beside = idx::labels_name};
+MILLRACE_FORMAT(idx){.name = "idx",
+                     .doc = "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
+                     .place = 120,
+                     .matches = matches_idx,
+                     .open = open_as<Idx>,
+                     .create = idx::create,
+                     .beside = idx::labels_name};
 
 }  // namespace millrace::data

@@ -306,9 +306,8 @@ MILLRACE_FORMAT(jsonl){
     .name = "jsonl",
     .doc = "JSON lines (.jsonl, .ndjson)",
     .place = 90,
-    .matches = [](std::string_view path, std::span<const uint8_t>) {
-      return path.ends_with(".jsonl") || path.ends_with(".ndjson");
-    },
+    .matches = [](std::string_view path,
+                  std::span<const uint8_t>) { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); },
     .open = open_as<JsonLines>,
     .create = create_as<JsonLinesWriter>,
     .pipes = true};

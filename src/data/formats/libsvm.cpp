@@ -224,13 +224,12 @@ bool matches_libsvm(std::string_view, std::span<const uint8_t> head) {
 
 }  // namespace
 
-MILLRACE_FORMAT(libsvm){
-    .name = "libsvm",
-    .doc = "LIBSVM or SVMlight",
-    .place = 100,
-    .matches = matches_libsvm,
-    .open = open_as<LibSvm>,
-    .create = create_libsvm,
-    .beside = queries_beside};
+MILLRACE_FORMAT(libsvm){.name = "libsvm",
+                        .doc = "LIBSVM or SVMlight",
+                        .place = 100,
+                        .matches = matches_libsvm,
+                        .open = open_as<LibSvm>,
+                        .create = create_libsvm,
+                        .beside = queries_beside};
 
 }  // namespace millrace::data

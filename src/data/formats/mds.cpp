@@ -369,13 +369,13 @@ MILLRACE_FORMAT(mds){
     .name = "mds",
     .doc = "MosaicML MDS (a folder with index.json)",
     .place = 50,
-    .matches = [](std::string_view path, std::span<const uint8_t> head) {
-      const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-      return path.ends_with(".json") && text.starts_with('{') && text.find("\"shards\"") != text.npos;
-    },
+    .matches =
+        [](std::string_view path, std::span<const uint8_t> head) {
+          const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+          return path.ends_with(".json") && text.starts_with('{') && text.find("\"shards\"") != text.npos;
+        },
     .open = open_as<Mds>,
-    .create = [](const std::string& path, const std::vector<Column>& columns) {
-      return create_mds(path, columns);
-    }};
+    .create = [](const std::string& path,
+                 const std::vector<Column>& columns) { return create_mds(path, columns); }};
 
 }  // namespace millrace::data

@@ -10,12 +10,14 @@ MILLRACE_FORMAT(parquet){
     .doc = "Parquet (.parquet)",
     .place = 20,
     .matches = [](std::string_view, std::span<const uint8_t> head) { return has_at(head, 0, "PAR1"); },
-    .open = [](const std::string& path, Files files) {
-      return open_arrow_table(arrow_module::FileKind::parquet, path, std::move(files));
-    },
-    .create = [](const std::string& path, const std::vector<Column>& columns) {
-      return create_arrow_table(arrow_module::FileKind::parquet, path, columns);
-    },
+    .open =
+        [](const std::string& path, Files files) {
+          return open_arrow_table(arrow_module::FileKind::parquet, path, std::move(files));
+        },
+    .create =
+        [](const std::string& path, const std::vector<Column>& columns) {
+          return create_arrow_table(arrow_module::FileKind::parquet, path, columns);
+        },
     .pipes = true};
 
 }  // namespace millrace::data

@@ -273,9 +273,10 @@ MILLRACE_FORMAT(recordio){
     .name = "recordio",
     .doc = "MXNet RecordIO (.rec)",
     .place = 10,
-    .matches = [](std::string_view, std::span<const uint8_t> head) {
-      return head.size() >= 8 && number_at<uint32_t>(head.data()) == record_magic;
-    },
+    .matches =
+        [](std::string_view, std::span<const uint8_t> head) {
+          return head.size() >= 8 && number_at<uint32_t>(head.data()) == record_magic;
+        },
     .open = open_as<RecordIo>,
     .create = create_as<RecordIoWriter>,
     .open_indexed = [](const std::string& path, Files files,

@@ -345,13 +345,12 @@ bool matches_tar(std::string_view path, std::span<const uint8_t> head) {
 
 }  // namespace
 
-MILLRACE_FORMAT(webdataset){
-    .name = "webdataset",
-    .doc = "tar (WebDataset shards, or folders of pictures)",
-    .place = 70,
-    .matches = matches_tar,
-    .open = open_as<ScannedTar>,
-    .create = create_webdataset,
-    .open_indexed = open_indexed_tars};
+MILLRACE_FORMAT(webdataset){.name = "webdataset",
+                            .doc = "tar (WebDataset shards, or folders of pictures)",
+                            .place = 70,
+                            .matches = matches_tar,
+                            .open = open_as<ScannedTar>,
+                            .create = create_webdataset,
+                            .open_indexed = open_indexed_tars};
 
 }  // namespace millrace::data

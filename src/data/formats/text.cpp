@@ -62,18 +62,19 @@ class TextWriter final : public DatasetWriter {
 
 }  // namespace
 
-MILLRACE_FORMAT(text){
-    .name = "text",
-    .doc = "plain text, a line a sample (.txt)",
-    .place = 110,
-    .matches = [](std::string_view path, std::span<const uint8_t> head) {
-      constexpr size_t all_asked_for = 4096;
-      const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-      return path.ends_with(".txt") && text.find('\0') == std::string_view::npos &&
-             !is_delimited_by_tabs(text, text.size() < all_asked_for);
-    },
-    .open = open_as<Text>,
-    .create = create_as<TextWriter>,
-    .pipes = true};
+MILLRACE_FORMAT(text){.name = "text",
+                      .doc = "plain text, a line a sample (.txt)",
+                      .place = 110,
+                      .matches =
+                          [](std::string_view path, std::span<const uint8_t> head) {
+                            constexpr size_t all_asked_for = 4096;
+                            const std::string_view text(reinterpret_cast<const char*>(head.data()),
+                                                        head.size());
+                            return path.ends_with(".txt") && text.find('\0') == std::string_view::npos &&
+                                   !is_delimited_by_tabs(text, text.size() < all_asked_for);
+                          },
+                      .open = open_as<Text>,
+                      .create = create_as<TextWriter>,
+                      .pipes = true};
 
 }  // namespace millrace::data

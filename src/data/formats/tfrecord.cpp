@@ -540,12 +540,13 @@ MILLRACE_FORMAT(tfrecord){
     .name = "tfrecord",
     .doc = "TFRecord (.tfrecord)",
     .place = 40,
-    .matches = [](std::string_view, std::span<const uint8_t> head) {
-      if (head.size() >= 12 && begins_record(head.data())) return true;
-      if (!is_deflated(head)) return false;
-      const std::vector<uint8_t> inside = deflated_head(head, 12);
-      return inside.size() == 12 && begins_record(inside.data());
-    },
+    .matches =
+        [](std::string_view, std::span<const uint8_t> head) {
+          if (head.size() >= 12 && begins_record(head.data())) return true;
+          if (!is_deflated(head)) return false;
+          const std::vector<uint8_t> inside = deflated_head(head, 12);
+          return inside.size() == 12 && begins_record(inside.data());
+        },
     .open = open_as<TfRecord>,
     .create = create_as<TfRecordWriter>,
     .open_indexed = [](const std::string& path, Files files,

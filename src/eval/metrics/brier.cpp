@@ -39,8 +39,7 @@ MILLRACE_METRIC(brier){
     .init =
         [] {
           return mean_of_rows([work = std::vector<double>()](const Judged& judged, int64_t row) mutable {
-            return judged.labels.empty() ? brier_of_labels(judged, row)
-                                         : brier_of_classes(judged, row, work);
+            return judged.labels.empty() ? brier_of_labels(judged, row) : brier_of_classes(judged, row, work);
           });
         },
 };

@@ -12,9 +12,8 @@ MILLRACE_METRIC(mae){
     .lowest = 0,
     .init =
         [] {
-          return column_means([](ExactSum& sum, double value, double predicted) {
-            sum.add(std::abs(value - predicted));
-          });
+          return column_means(
+              [](ExactSum& sum, double value, double predicted) { sum.add(std::abs(value - predicted)); });
         },
     .of_rows = [](const Tensor& numbers,
                   const Tensor& targets) { return cast(abs(numbers - targets).mean({1}), f32); },

@@ -86,7 +86,7 @@ MILLRACE_ARCHITECTURE(resnet18) = resnet_kind("resnet18", "ResNet-18, of blocks 
 
 MILLRACE_ARCHITECTURE(resnet50) = resnet_kind("resnet50", "ResNet-50, of blocks of three convolutions");
 
-MILLRACE_ARCHITECTURE(resnet18_cifar) = resnet_kind(
-    "resnet18_cifar", "ResNet-18 for pictures of about 32 × 32");
+MILLRACE_ARCHITECTURE(resnet18_cifar) = resnet_kind("resnet18_cifar",
+                                                    "ResNet-18 for pictures of about 32 × 32");
 
 }  // namespace millrace::nn::models

@@ -110,7 +110,7 @@ MILLRACE_ARCHITECTURE(bert_base_14) = transformer_kind("bert_base_14", "bert_bas
 
 MILLRACE_ARCHITECTURE(minilm) = transformer_kind("minilm", "BERT of 6 layers, 384 wide; classes");
 
-MILLRACE_ARCHITECTURE(gpt_mini) = transformer_kind(
-    "gpt_mini", "causal, 6 layers, 384 wide; predicts the next token");
+MILLRACE_ARCHITECTURE(gpt_mini) = transformer_kind("gpt_mini",
+                                                   "causal, 6 layers, 384 wide; predicts the next token");
 
 }  // namespace millrace::nn::models

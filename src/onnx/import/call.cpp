@@ -77,9 +77,7 @@ ImportCall::Said ImportCall::sizes_said(int k) const {
   return {known, known, flat()};
 }
 
-Value ImportCall::element(Value all, int64_t i) {
-  return b.reshape(part(all, 0, i, i + 1), {});
-}
+Value ImportCall::element(Value all, int64_t i) { return b.reshape(part(all, 0, i, i + 1), {}); }
 
 Value ImportCall::clamp(Value x, double low, double high) {
   return graph.add("clamp", {x}, {{"low", low}, {"high", high}});

@@ -101,8 +101,7 @@ MILLRACE_ONNX_IMPORT(Pad) {
   }
   for (size_t d = 0; d < rank; ++d)
     if (before[d] > 0 || behind[d] > 0)
-      x = call.gather(
-          x, call.ints_constant(mirrored(call, ends[d] - starts[d], before[d], behind[d], mode)),
-          static_cast<int64_t>(d));
+      x = call.gather(x, call.ints_constant(mirrored(call, ends[d] - starts[d], before[d], behind[d], mode)),
+                      static_cast<int64_t>(d));
   return {x};
 }

@@ -33,9 +33,7 @@ MILLRACE_ONNX_IMPORT(SequenceConstruct) {
   return {Item::of(std::move(items))};
 }
 
-MILLRACE_ONNX_IMPORT(SequenceLength) {
-  return {call.whole(std::ssize(call.sequence(0)))};
-}
+MILLRACE_ONNX_IMPORT(SequenceLength) { return {call.whole(std::ssize(call.sequence(0)))}; }
 
 MILLRACE_ONNX_IMPORT(SequenceAt) {
   const std::vector<Item>& items = call.sequence(0);

@@ -88,9 +88,9 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
       Value holds;
       if (m == member) {
         const Shape all{rows, trees, sets.shape()[1]};
-        const Value same = call.graph.add(
-            "equal", {call.gather(call.constant(sets), at, 0),
-                      call.b.broadcast(call.b.reshape(value, {rows, trees, 1}), all)});
+        const Value same =
+            call.graph.add("equal", {call.gather(call.constant(sets), at, 0),
+                                     call.b.broadcast(call.b.reshape(value, {rows, trees, 1}), all)});
         holds = call.b.cast(call.b.max(call.b.cast(same, u8), {2}, false), boolean);
       } else {
         holds = call.graph.add(names[m], {value, split});

@@ -309,11 +309,8 @@ int Dag::load(int buffer, DType memory, int offset, int predicate) {
   if (predicate >= 0 && is_false(predicate)) return integer(dtype, 0);
   std::vector<int> args = {offset};
   if (predicate >= 0 && !is_true(predicate)) args.push_back(predicate);
-  return intern({.kind = ExprKind::load,
-                 .dtype = dtype,
-                 .memory = memory,
-                 .args = std::move(args),
-                 .bits = buffer});
+  return intern(
+      {.kind = ExprKind::load, .dtype = dtype, .memory = memory, .args = std::move(args), .bits = buffer});
 }
 
 void Dag::copy(const Dag& from, Dag& to, std::span<int* const> roots,

@@ -28,8 +28,7 @@ Bytes8 exif_of_jpeg(Bytes8 file) {
     const size_t length = exif_number(file, at + 2, 2, true);
     if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > file.size() - at) return {};
     constexpr std::string_view mark("Exif\0\0", 6);
-    if (marker == 0xe1 && length >= 8 && has_at(file, at + 4, mark))
-      return file.subspan(at + 10, length - 8);
+    if (marker == 0xe1 && length >= 8 && has_at(file, at + 4, mark)) return file.subspan(at + 10, length - 8);
     at += 2 + length;
   }
   return {};

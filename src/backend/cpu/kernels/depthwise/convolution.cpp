@@ -43,7 +43,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
       initial_[static_cast<size_t>(i)] = bias->as<float>()[static_cast<size_t>(blocks_.channel(i))];
   }
 
-
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override {
     return stages() - stage == 2 ? (blocks_.row_length() + places_a_chunk() - 1) / places_a_chunk() : chunks_;

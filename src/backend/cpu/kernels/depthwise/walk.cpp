@@ -6,8 +6,8 @@
 namespace millrace::cpu::depthwise {
 
 std::span<const Arithmetic* const> arithmetics() {
-  static const auto all = for_this_cpu(arithmetic_avx512, arithmetic_avx2, arithmetic_baseline,
-                                       arithmetic_bf16_avx512);
+  static const auto all =
+      for_this_cpu(arithmetic_avx512, arithmetic_avx2, arithmetic_baseline, arithmetic_bf16_avx512);
   return all;
 }
 
