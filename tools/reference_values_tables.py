@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pandas as pd
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 random.seed(7)
 COLOURS, SIZES = ["red", "green", "blue", "teal"], ["small", "middle", "large"]
@@ -33,16 +33,14 @@ def read(text):
 train_text, test_text = table(30), table(12, ["pink"])
 train, test = read(train_text), read(test_text)
 
-ordinal = OrdinalEncoder(categories=[SIZES], handle_unknown="use_encoded_value", unknown_value=np.nan)
-sizes = [ordinal.fit_transform(train[["size"]]), ordinal.transform(test[["size"]])]
-columns = [np.column_stack([frame[["age", "wage"]].to_numpy(float), size]) for frame, size in zip((train, test), sizes)]
+columns = [frame[["age", "wage"]].to_numpy(float) for frame in (train, test)]
 scaler = StandardScaler().fit(columns[0])
 imputer = SimpleImputer(strategy="mean", add_indicator=True).fit(scaler.transform(columns[0]))
 
 
 def dense(values):
-    out = imputer.transform(scaler.transform(values))  # age, wage, size, then the flags of age and size
-    return out[:, [0, 3, 1, 2, 4]]
+    out = imputer.transform(scaler.transform(values))  # age, wage, then the flag of age
+    return out[:, [0, 2, 1]]
 
 
 def vocabulary(column):

@@ -66,10 +66,6 @@ class ColumnDecider {
       case TableUse::Role::number:
         numbers(seen);
         break;
-      case TableUse::Role::ordinal:
-        decision_.taken_as = "order";
-        dense(seen, {.column = source_.name, .ordinal = *use_.order, .reads = TableDense::Reads::order});
-        break;
       case TableUse::Role::category:
         category(sorted_texts(seen));
         break;

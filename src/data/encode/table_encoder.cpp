@@ -45,11 +45,10 @@ TableDense::Whole whole_of(const nlohmann::json& dense) {
   fail<InputError>("the encoding of columns is damaged: it has dates of '{}'", name);
 }
 
-constexpr std::array reads_names = {"number", "order", "boolean", "date"};
+constexpr std::array reads_names = {"number", "boolean", "date"};
 
-/// Encodings of before have orders only by their texts.
 TableDense::Reads reads_of(const nlohmann::json& dense) {
-  const std::string name = dense.value("reads", dense.at("ordinal").empty() ? "number" : "order");
+  const std::string name = dense.value("reads", reads_names[0]);
   for (size_t k = 0; k < reads_names.size(); ++k)
     if (name == reads_names[k]) return static_cast<TableDense::Reads>(k);
   fail<InputError>("the encoding of columns is damaged: it has columns of '{}'", name);
@@ -97,8 +96,7 @@ std::optional<double> read_dense(const TableDense& column, std::string_view text
 
 namespace {
 
-/// Value i of a column that is not one of texts in an order: NaN where there is none, nothing where it cannot
-/// be read.
+/// Value i of a column: NaN where there is none, nothing where it cannot be read.
 std::optional<double> dense_at(const TableDense& column, const ColumnValues& values, size_t i) {
   if (!values.has(i)) return NAN;
   if (values.kind == ColumnKind::text) {
@@ -124,14 +122,9 @@ class TableEncoder::Bound {
   Bound(const TableState& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
     for (const Dense& dense : state.dense) {
       // It goes with the column before it.
-      if (dense.derived()) continue;
-      const size_t column = find(dense.column);
-      if (dense.reads == Dense::Reads::order && dataset.columns()[column].kind != ColumnKind::text)
-        fail<InputError>("{}: the column '{}' holds numbers, and texts in training", dataset.path(),
-                         dense.column);
-      columns_.push_back(column);
+      if (!dense.derived()) columns_.push_back(dataset.column(dense.column));
     }
-    for (const Category& category : state.categories) columns_.push_back(find(category.column));
+    for (const Category& category : state.categories) columns_.push_back(dataset.column(category.column));
   }
 
   void read_raw(int64_t first, int64_t count, double* numbers, int64_t* ids, Bad bad) const {
@@ -148,17 +141,9 @@ class TableEncoder::Bound {
   }
 
  private:
-  size_t find(const std::string& name) const { return dataset_.column(name); }
-
   /// Value i of column d of the float matrix as it stands there; NaN where there is none.
   double number(const ColumnValues& values, size_t i, int64_t first, size_t d, Bad bad) const {
     const Dense& column = state_.dense[d];
-    if (column.reads == Dense::Reads::order) {
-      if (!values.has(i)) return NAN;
-      const TextIds& order = state_.ordinals[d];
-      const auto at = order.find(values.contents[i]);
-      return at != order.end() ? static_cast<double>(at->second) : NAN;
-    }
     if (const auto value = dense_at(column, values, i)) return *value;
     if (bad == Bad::missing) return NAN;
     fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
@@ -227,7 +212,7 @@ std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const
   std::vector<size_t> columns;
   std::vector<const Dense*> read_as;
   for (const Dense& dense : state_->dense) {
-    if (dense.derived() || dense.reads == Dense::Reads::order) continue;
+    if (dense.derived()) continue;
     const size_t column = dataset.column(dense.column);
     if (dataset.columns()[column].kind != ColumnKind::text && dense.whole != Dense::Whole::digits) continue;
     columns.push_back(column);
@@ -276,8 +261,7 @@ std::string TableEncoder::json() const {
     json["dense"].push_back({{"column", stored_text(dense.column)},
                              {"flag", dense.flag},
                              {"mean", dense.mean},
-                             {"deviation", dense.deviation},
-                             {"ordinal", stored_texts(dense.ordinal)}});
+                             {"deviation", dense.deviation}});
     auto& added = json["dense"].back();
     if (dense.reads != Dense::Reads::number) added["reads"] = reads_names[static_cast<size_t>(dense.reads)];
     if (dense.period > 0) added.update({{"period", dense.period}, {"cosine", dense.cosine}});
@@ -307,7 +291,6 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               .flag = each.at("flag").get<bool>(),
                               .mean = each.at("mean").get<double>(),
                               .deviation = each.at("deviation").get<double>(),
-                              .ordinal = texts_at(each, "ordinal"),
                               .reads = reads_of(each),
                               .period = each.value("period", 0.0),
                               .cosine = each.value("cosine", false),

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,8 +29,6 @@ struct TableOptions {
   /// numbers that are dates are microseconds since 1970, as Parquet and Arrow have them, or 20241231, if all
   /// are.
   std::vector<std::string> numbers, dates;
-  /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
-  std::map<std::string, std::vector<std::string>> ordinals;
   /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is
   /// missing.
   bool standardise = true;

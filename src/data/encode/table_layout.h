@@ -10,13 +10,12 @@ namespace millrace::data {
 /// A column of the float matrix: numbers of a column of the table, or what is made of those (derived), which
 /// stands behind them.
 struct TableDense {
-  /// What the numbers are: as they stand; places in `ordinal`; 0 and 1 for no and yes; days since 1970-01-01.
-  enum class Reads { number, order, boolean, date };
+  /// What the numbers are: as they stand; 0 and 1 for no and yes; days since 1970-01-01.
+  enum class Reads { number, boolean, date };
   std::string column;
   bool flag = false;  // derived: 1 where the number is missing, else 0; only where that occurred in training
   double mean = 0,
          deviation = 1;  // of training; what is missing is the mean. Deviation 0: values stay as they are
-  std::vector<std::string> ordinal = {};  // of texts
   Reads reads = Reads::number;
   /// > 0: derived of a date: the sine, or cosine, of where it stands in a period of so many days; 0 where it
   /// is missing.

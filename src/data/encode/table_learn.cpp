@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <set>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
@@ -24,9 +23,8 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
   using Role = TableUse::Role;
   std::string made;
   for (size_t i = 0; i < values.size(); ++i) {
-    const bool text = values.kind == ColumnKind::text,
-               category = use.role != Role::number && use.role != Role::ordinal;
-    if (!values.has(i) || (category && text && is_missing_text(values.contents[i]))) {
+    const bool text = values.kind == ColumnKind::text;
+    if (!values.has(i) || (use.role != Role::number && text && is_missing_text(values.contents[i]))) {
       ++seen.missing;
     } else if (use.role == Role::number) {
       const bool whole = values.kind == ColumnKind::integer;
@@ -36,10 +34,6 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
       else if (whole && date_of_digits(value))
         ++seen.dates;
       is_number(value) ? seen.number(value) : void(++seen.missing);
-    } else if (use.role == Role::ordinal) {
-      const auto at = std::find(use.order->begin(), use.order->end(), values.contents[i]);
-      at != use.order->end() ? seen.number(static_cast<double>(at - use.order->begin()))
-                             : void(++seen.missing);
     } else if (options.hash_ids == 0) {
       seen.text(text ? values.contents[i] : made = category_text(values, i));
     }
@@ -67,24 +61,14 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   std::vector<TableUse> used;
-  for (const auto& [name, order] : options.ordinals) {
-    if (dataset.columns()[dataset.column(name)].kind != ColumnKind::text)
-      fail<InputError>("{}: the column '{}' holds no texts that could have an order", dataset.path(), name);
-    if (order.size() < 2 || std::set<std::string>(order.begin(), order.end()).size() != order.size())
-      fail<InputError>("{}: the order of '{}' needs two texts or more, each once", dataset.path(), name);
-  }
   for (size_t c = 0; c < dataset.columns().size(); ++c) {
     const auto& [name, kind] = dataset.columns()[c];
     if (name == "__key__" || in(options.leave_out, name)) continue;
-    const auto ordinal = options.ordinals.find(name);
     TableUse use{.column = c,
                  .forced_number = in(options.numbers, name),
                  .forced_date = in(options.dates, name),
                  .named = in(options.named, name)};
-    if (ordinal != options.ordinals.end()) {
-      use.role = TableUse::Role::ordinal;
-      use.order = &ordinal->second;
-    } else if (in(options.categories, name) && kind != ColumnKind::array) {
+    if (in(options.categories, name) && kind != ColumnKind::array) {
       use.role = TableUse::Role::category;
     } else if (kind == ColumnKind::text) {
       use.role = options.hash_ids > 0 ? TableUse::Role::category : TableUse::Role::text;

@@ -36,13 +36,7 @@ struct TableSeen {
 /// How a column is used, before its values were seen.
 struct TableUse {
   size_t column = 0;
-  enum class Role {
-    number,
-    ordinal,
-    category,
-    text
-  } role = Role::number;                            // text: it is decided later what it is
-  const std::vector<std::string>* order = nullptr;  // of an ordinal
+  enum class Role { number, category, text } role = Role::number;  // text: it is decided later what it is
   bool forced_number = false, forced_date = false;
   bool digits = false;  // of a forced date: all its whole numbers are 20241231
   bool only = false;    // there is no other, so that it stays

@@ -23,7 +23,7 @@ struct TableState {
   int64_t hash_ids = 0;
   std::vector<TableColumn> decisions;  // what learning decided
   // Made from the above.
-  std::vector<TextIds> ids, ordinals;  // of each category; of each dense column
+  std::vector<TextIds> ids;  // of each category
 
   void index();
 };

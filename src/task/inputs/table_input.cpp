@@ -33,17 +33,11 @@ bool is_table_column(const data::Column& column) {
 /// The keys that say what columns are.
 constexpr const char* decided_by_keys[] = {"categories", "numbers", "dates"};
 
-std::string quoted(const std::string& text);
-
 /// What stands in a column of numbers, for people.
 std::string dense_text(const data::TableDense& column, double value) {
   using Reads = data::TableDense::Reads;
   if (std::isnan(value)) return "missing";
   switch (column.reads) {
-    case Reads::order:
-      return value >= 0 && value < static_cast<double>(column.ordinal.size())
-                 ? quoted(column.ordinal[static_cast<size_t>(value)])
-                 : fmt::format("{:.6g}", value);
     case Reads::boolean:
       return value != 0 ? "yes" : "no";
     case Reads::date:

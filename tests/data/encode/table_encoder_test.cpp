@@ -34,11 +34,10 @@ std::unique_ptr<Dataset> open_text(const TempFolder& folder, const std::string& 
   return open_dataset(folder / name);
 }
 
-TableOptions sizes_and_codes() {
+TableOptions with_codes() {
   TableOptions options;
-  options.leave_out = {"class"};
+  options.leave_out = {"size", "class"};
   options.categories = {"code"};
-  options.ordinals = {{"size", {"small", "middle", "large"}}};
   return options;
 }
 
@@ -70,8 +69,8 @@ TEST_CASE("columns are encoded as pandas and scikit-learn encode them, and as th
   const TempFolder folder;
   const auto train = open_text(folder, "train.csv", train_table),
              test = open_text(folder, "test.csv", test_table);
-  const TableEncoder encoder = TableEncoder::learn(*train, sizes_and_codes());
-  REQUIRE(encoder.dense().size() == 5);
+  const TableEncoder encoder = TableEncoder::learn(*train, with_codes());
+  REQUIRE(encoder.dense().size() == 3);
   CHECK(encoder.dense()[0].column == "age");
   CHECK(encoder.dense()[1].flag);
   CHECK(encoder.categories()[0].column == "colour");
@@ -89,8 +88,7 @@ TEST_CASE("columns are encoded as pandas and scikit-learn encode them, and as th
     for (data::Value& value : row)
       if (std::holds_alternative<std::monostate>(value)) value = {};
   write_rows("parquet", folder / "train.parquet", train->columns(), rows);
-  CHECK(TableEncoder::learn(*open_dataset(folder / "train.parquet"), sizes_and_codes()).json() ==
-        encoder.json());
+  CHECK(TableEncoder::learn(*open_dataset(folder / "train.parquet"), with_codes()).json() == encoder.json());
 }
 
 TEST_CASE("what is learnt does not depend on threads") {
@@ -145,27 +143,15 @@ TEST_CASE("tables that cannot be encoded are refused with the reason") {
   const auto train = open_text(folder, "train.csv", train_table);
   const auto learn = [&](const std::function<void(TableOptions&)>& change, const Dataset& of) {
     return refusal([&] {
-      TableOptions options = sizes_and_codes();
+      TableOptions options = with_codes();
       change(options);
       (void)TableEncoder::learn(of, options);
     });
   };
   CHECK(learn([](auto& o) { o.leave_out = {"clas"}; }, *train).find("did you mean 'class'") !=
         std::string::npos);
-  CHECK(learn(
-            [](auto& o) {
-              o.ordinals["age"] = {"a", "b"};
-            },
-            *train)
-            .find("holds no texts") != std::string::npos);
-  CHECK(learn(
-            [](auto& o) {
-              o.ordinals["size"] = {"a", "a"};
-            },
-            *train)
-            .find("each once") != std::string::npos);
   CHECK(learn([](auto& o) { o.hash_ids = 1; }, *train).find("2 ids or more") != std::string::npos);
-  const TableEncoder encoder = TableEncoder::learn(*train, sizes_and_codes());
+  const TableEncoder encoder = TableEncoder::learn(*train, with_codes());
   const auto encode = [&](const char* table) {
     return refusal([&] { (void)encode_rows(encoder, *open_text(folder, "x.csv", table)); });
   };
