@@ -18,6 +18,8 @@ namespace {
 /// (measured on Titanic, Adult and diamonds: docs/data.md), in tables of so many rows: in smaller ones any
 /// value may be one that comes often.
 constexpr int64_t least_category = 3, least_rare_rows = 100;
+/// Categories beyond so many are "other".
+constexpr int64_t most_categories = int64_t{1} << 20;
 /// Tables of fewer rows say too little about themselves: numbers may grow by chance, and texts all differ.
 /// Both are far below the tables that people divide, so that a part of one is decided on as the whole.
 constexpr int64_t least_counted_rows = 10, least_differing_rows = 20;
@@ -145,8 +147,7 @@ class ColumnDecider {
     column.mean = seen.mean;
     const double deviation =
         seen.numbers > 0 ? std::sqrt(seen.squares / static_cast<double>(seen.numbers)) : 0;
-    // What missing values are stays the mean.
-    column.deviation = !options_.standardise ? 0 : deviation > 0 ? deviation : 1;
+    column.deviation = deviation > 0 ? deviation : 1;
     state_.dense.push_back(std::move(column));
     if (seen.missing > 0) state_.dense.push_back({.column = source_.name, .flag = true});
   }
@@ -177,8 +178,7 @@ class ColumnDecider {
       if (decision_.missing > 0) all.emplace_back("", decision_.missing);
       sort_texts(all);
       for (auto& [text, times] : all) {
-        const bool kept =
-            times >= options_.least_count && std::ssize(category.vocabulary) < options_.most_categories;
+        const bool kept = times >= options_.least_count && std::ssize(category.vocabulary) < most_categories;
         if (kept) category.vocabulary.push_back(std::move(text));
         if (!kept) decision_.rare += times;
       }

@@ -309,7 +309,7 @@ TableEncoder TableEncoder::parse(std::string_view text) {
   bool good =
       state->hash_ids >= 0 && state->hash_ids != 1 && (state->dense.empty() || !state->dense[0].derived());
   for (const Dense& dense : state->dense)
-    good &= std::isfinite(dense.mean) && dense.deviation >= 0 && dense.period >= 0 &&
+    good &= std::isfinite(dense.mean) && dense.deviation > 0 && dense.period >= 0 &&
             std::isfinite(dense.low) && std::isfinite(dense.high) && dense.low <= dense.high;
   for (const Category& category : state->categories)
     good &= category.hidden >= 0 && category.hidden < 1 &&

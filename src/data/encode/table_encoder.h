@@ -29,14 +29,11 @@ struct TableOptions {
   /// numbers that are dates are microseconds since 1970, as Parquet and Arrow have them, or 20241231, if all
   /// are.
   std::vector<std::string> numbers, dates;
-  /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is
-  /// missing.
-  bool standardise = true;
   /// Numbers are also told by where they stand among so many ranges, each of which has as many rows as the
   /// others (piecewise linear encoding, Gorishniy et al., arXiv 2203.05556); 0: only by themselves.
   int64_t bins = 0;
-  /// Categories that are rarer, or beyond so many, are "other".
-  int64_t least_count = 1, most_categories = int64_t{1} << 20;
+  /// Categories that are rarer are "other".
+  int64_t least_count = 1;
   /// Texts are dates, or yes and no, where all are; columns that say nothing are left out: without a value,
   /// texts that nearly all differ (less than half of the rows have one that comes least_count times: only
   /// whether there is one may be told), and numbers that count the rows. `categories`, `numbers`, `dates`

@@ -16,7 +16,6 @@ namespace {
 /// stand the flags, behind these the waves, then the ranges.
 struct NumberColumns {
   std::vector<double> means, scales;
-  std::vector<float> filled;
   std::vector<int64_t> flagged;     // raw columns with a flag
   std::vector<int64_t> waved;       // the raw column of each wave
   std::vector<double> frequencies;  // of the waves, per day
@@ -45,11 +44,9 @@ struct NumberColumns {
         lows.push_back(column.low);
         parts.push_back(1 / (column.high - column.low));
       } else {
-        const bool standard = column.deviation > 0;
         places.push_back(static_cast<int64_t>(means.size()));
-        means.push_back(standard ? column.mean : 0);
-        scales.push_back(standard ? 1 / column.deviation : 1);
-        filled.push_back(standard ? 0.0f : static_cast<float>(column.mean));
+        means.push_back(column.mean);
+        scales.push_back(1 / column.deviation);
       }
     }
   }
@@ -94,7 +91,8 @@ Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Den
   const Shape shape{1, static_cast<int64_t>(c.means.size())};
   const Tensor there = abs(numbers) <= static_cast<double>(std::numeric_limits<float>::max());
   const Tensor standard = (numbers - constants(f64, shape, c.means)) * constants(f64, shape, c.scales);
-  std::vector<Tensor> parts = {where(there, cast(standard, f32), constants(f32, shape, c.filled))};
+  const Tensor mean = constants(f32, shape, std::vector<float>(c.means.size()));
+  std::vector<Tensor> parts = {where(there, cast(standard, f32), mean)};
   if (!c.flagged.empty()) parts.push_back(cast(logical_not(columns_of(there, c.flagged)), f32));
   if (!c.waved.empty()) parts.push_back(waves(numbers, there, c));
   if (!c.ranged.empty()) parts.push_back(shares(numbers, there, c));

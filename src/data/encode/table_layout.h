@@ -14,8 +14,9 @@ struct TableDense {
   enum class Reads { number, boolean, date };
   std::string column;
   bool flag = false;  // derived: 1 where the number is missing, else 0; only where that occurred in training
-  double mean = 0,
-         deviation = 1;  // of training; what is missing is the mean. Deviation 0: values stay as they are
+  /// Of training. The model is given (x - mean) / deviation; what is missing, not finite or larger than any
+  /// float is the mean.
+  double mean = 0, deviation = 1;
   Reads reads = Reads::number;
   /// > 0: derived of a date: the sine, or cosine, of where it stands in a period of so many days; 0 where it
   /// is missing.

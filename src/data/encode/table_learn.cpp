@@ -111,7 +111,7 @@ bool is_other_kind(const Column& column, const TableOptions& options) {
 }  // namespace
 
 TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& options) {
-  if (options.hash_ids == 1 || options.hash_ids < 0 || options.least_count < 1 || options.most_categories < 1)
+  if (options.hash_ids == 1 || options.hash_ids < 0 || options.least_count < 1)
     fail<InputError>("{}: hashing needs 2 ids or more, and vocabularies 1 text or more", dataset.path());
   const std::vector<TableUse> used = used_columns(dataset, options);
   std::vector<size_t> columns;
