@@ -1,10 +1,10 @@
 #include "base/word_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/suggest.h"
 #include "base/words.h"
 
@@ -19,9 +19,7 @@ bool is_word(const Setting& setting) { return setting.name[0] >= 'A' && setting.
 /// Numbers within the setting's bounds; what is wrong, as a message.
 double bounded_number(const Setting& setting, std::string_view word) {
   double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() ||
-      !(value >= setting.low && value <= setting.high))
+  if (!parse_number(word, value) || !(value >= setting.low && value <= setting.high))
     fail<InputError>("{} must be a number from {} to {}, not \"{}\"", setting.name, setting.low, setting.high,
                      word);
   if (std::holds_alternative<int64_t>(setting.usual) && value != std::floor(value))

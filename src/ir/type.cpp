@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <millrace/narrow_types.h>
@@ -7,6 +6,7 @@
 #include <millrace/type.h>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace {
 
@@ -75,8 +75,7 @@ Dim Dim::parse(std::string_view text) {
     last = star == std::string_view::npos;
     if (!last) text = text.substr(star + 1);
     int64_t number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error == std::errc() && end == part.data() + part.size() && number >= 0)
+    if (parse_number(part, number) && number >= 0)
       dim = dim * Dim(number);
     else if (!part.empty() && (std::isalpha(static_cast<unsigned char>(part[0])) || part[0] == '_'))
       dim = dim * Dim::named(std::string(part));

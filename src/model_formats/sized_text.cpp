@@ -1,10 +1,10 @@
 #include "model_formats/sized_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace {
 namespace {
@@ -31,9 +31,7 @@ std::vector<std::string_view> pieces_of(std::string_view text) {
 
 std::optional<int64_t> number(std::string_view text) {
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
 /// A number that is written as numbers are: what begins with a zero is a part of something else.

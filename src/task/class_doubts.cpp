@@ -1,11 +1,11 @@
 #include "task/class_doubts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <numeric>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/utf8.h"
 #include "task/class_names.h"
 
@@ -26,8 +26,7 @@ bool are_amounts(const std::vector<std::string>& names) {
   int64_t least = INT64_MAX, most = INT64_MIN;
   for (const std::string& name : names) {
     int64_t number = 0;
-    const char* end = name.data() + name.size();
-    if (std::from_chars(name.data(), end, number) != std::from_chars_result{end, std::errc()}) return true;
+    if (!parse_number(name, number)) return true;
     least = std::min(least, number);
     most = std::max(most, number);
   }

@@ -1,10 +1,10 @@
 #include "task/class_names.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/utf8.h"
 
 namespace millrace::task {
@@ -14,7 +14,7 @@ constexpr int64_t most_listed = 1'000'000;
 
 int64_t whole_number_of(std::string_view text) {
   int64_t value = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), value);
+  (void)parse_number(text, value);
   return value;
 }
 
@@ -22,8 +22,7 @@ int64_t whole_number_of(std::string_view text) {
 
 bool is_whole_number(std::string_view text) {
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return parse_number(text, value);
 }
 
 std::vector<std::string> sorted_names(std::vector<std::string> names) {

@@ -1,11 +1,11 @@
 #include "task/class_weights.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "task/class_names.h"
@@ -23,9 +23,7 @@ struct NamedWeight {
 
 std::optional<double> weight_of(std::string_view text) {
   double weight = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
-  if (error != std::errc() || end != text.data() + text.size() || !(weight >= 0) || weight > 1e9)
-    return std::nullopt;
+  if (!parse_number(text, weight) || !(weight >= 0) || weight > 1e9) return std::nullopt;
   return weight;
 }
 

@@ -1,7 +1,6 @@
 #include "task/token_input.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +8,7 @@
 #include <millrace/dataset.h>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/size_text.h"
 #include "base/utf8.h"
 #include "data/feed/sequences/token_rows.h"
@@ -29,8 +29,7 @@ SequenceLayout SequenceLayout::parse(const std::string& text, const std::string&
   std::vector<int64_t> numbers;
   for (std::string word; words >> word;) {
     int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number < 1)
+    if (!parse_number(word, number) || number < 1)
       fail<InputError>("{} = \"{}\": '{}' is no whole number from 1 on", key, text, word);
     numbers.push_back(number);
   }

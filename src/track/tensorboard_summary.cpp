@@ -1,9 +1,9 @@
 #include "track/tensorboard_summary.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace::track {
 namespace {
@@ -64,10 +64,7 @@ enum class HparamType { text = 1, truth = 2, number = 3 };  // tensorboard.hpara
 
 HparamType type_of(const std::string& value, double& number) {
   if (value == "true" || value == "false") return HparamType::truth;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc() && end == value.data() + value.size() && std::isfinite(number)
-             ? HparamType::number
-             : HparamType::text;
+  return parse_number(value, number) && std::isfinite(number) ? HparamType::number : HparamType::text;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace::train {
 namespace {
@@ -17,10 +17,9 @@ constexpr const char* format_name = "millrace-checkpoint";
 constexpr const char* best_name = "best.safetensors";
 
 template <typename T>
-T parse_number(const std::string& text, const fs::path& path) {
+T number_of(const std::string& text, const fs::path& path) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (!parse_number(text, value))
     fail<InputError>("{}: '{}' in its metadata is no number", path.string(), text);
   return value;
 }
@@ -59,19 +58,19 @@ Checkpoint read_checkpoint(const fs::path& path) {
   };
   if (text("format") != format_name || !file.has_checksum())
     fail<InputError>("{}: not a checkpoint of Millrace", path.string());
-  if (const auto version = parse_number<int64_t>(text("schema"), path); version != schema)
+  if (const auto version = number_of<int64_t>(text("schema"), path); version != schema)
     throw SchemaError(fmt::format(
         "{}: checkpoint schema {} is {} than this program's schema {}: use the Millrace that wrote it",
         path.string(), version, version > schema ? "newer" : "older", schema));
   Checkpoint checkpoint;
-  checkpoint.step = parse_number<int64_t>(text("step"), path);
+  checkpoint.step = number_of<int64_t>(text("step"), path);
   checkpoint.encoding = text("encoding");
   for (const auto& [key, value] : metadata) {
     const size_t dot = key.find('.');
     if (dot == std::string::npos) continue;
     const std::string kind = key.substr(0, dot), name = key.substr(dot + 1);
-    if (kind == "counter") checkpoint.counters[name] = parse_number<int64_t>(value, path);
-    if (kind == "sum") checkpoint.sums[name] = parse_number<double>(value, path);
+    if (kind == "counter") checkpoint.counters[name] = number_of<int64_t>(value, path);
+    if (kind == "sum") checkpoint.sums[name] = number_of<double>(value, path);
     if (kind == "choice") checkpoint.choices[name] = value;
   }
   for (const std::string& name : file.names()) checkpoint.tensors.emplace_back(name, file.tensor(name));
@@ -128,8 +127,7 @@ Loaded load_checkpoint(const fs::path& run, const std::string& which) {
     return std::move(*newest);
   }
   int64_t step = -1;
-  const char* const end = which.data() + which.size();
-  const bool number = std::from_chars(which.data(), end, step).ptr == end && step >= 0;
+  const bool number = parse_number(which, step) && step >= 0;
   if (which != "best" && !number)
     fail<InputError>("there is no checkpoint '{}': name best, last or the number of a step", which);
   const fs::path path = folder / (number ? checkpoint_name(step) : best_name);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
 
@@ -29,9 +29,8 @@ int newest_run(const std::string& name) {
     const std::string file = entry.path().filename().string();
     if (!file.starts_with(name + "-")) continue;
     int number = 0;
-    const char *begin = file.data() + name.size() + 1, *end = file.data() + file.size();
-    const auto [rest, error] = std::from_chars(begin, end, number);
-    if (error == std::errc() && rest == end) newest = std::max(newest, number);
+    if (parse_number(std::string_view(file).substr(name.size() + 1), number))
+      newest = std::max(newest, number);
   }
   return newest;
 }

@@ -1,6 +1,6 @@
 #include "data/formats/csv_scan.h"
 
-#include <charconv>
+#include "base/parse_number.h"
 
 namespace millrace::data {
 namespace {
@@ -11,8 +11,7 @@ bool parse(std::string_view text, T& number) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return false;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return parse_number(text, number);
 }
 
 }  // namespace

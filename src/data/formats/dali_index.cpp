@@ -1,9 +1,9 @@
 #include "data/formats/dali_index.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "data/formats/tar_members.h"
 
 namespace millrace::data {
@@ -20,8 +20,7 @@ std::string_view take_word(std::string_view& line) {
 uint64_t take_number(std::string_view& line) {
   const std::string_view word = take_word(line);
   uint64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (word.empty() || error != std::errc() || end != word.data() + word.size())
+  if (!parse_number(word, value))
     fail<InputError>("is no index that can be read ('{}' is no number)", word.substr(0, 40));
   return value;
 }

@@ -1,7 +1,7 @@
-#include <charconv>
 #include <cstring>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
 #include "data/formats/number_at.h"
@@ -24,8 +24,7 @@ std::vector<int64_t> parse_shape(std::string_view text, std::string_view where, 
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
     int64_t size = 0;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, size);
-    if (error != std::errc() || end != text.data() + comma || size < 1)
+    if (!parse_number(text.substr(at, comma - at), size) || size < 1)
       fail<InputError>("{}: the encoding '{}' has no shape as in ndarray:float32:2,3", where, name);
     shape.push_back(size);
     at = comma + 1;
@@ -34,10 +33,9 @@ std::vector<int64_t> parse_shape(std::string_view text, std::string_view where, 
 }
 
 template <typename T>
-T parse_number(std::string_view text, const std::string& where) {
+T number_in(std::string_view text, const std::string& where) {
   T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (!parse_number(text, number))
     fail<InputError>("{}: is no number of 64 bits, although it is encoded as one: damaged, or too large",
                      where);
   return number;
@@ -117,8 +115,8 @@ Value MdsEncoding::decode(const Bytes& bytes, const std::string& where) const {
     case Form::array:
       return decode_array(bytes, where);
     case Form::number_text:
-      if (kind_ == ColumnKind::real) return parse_number<double>(bytes.text(), where);
-      return parse_number<int64_t>(bytes.text(), where);
+      if (kind_ == ColumnKind::real) return number_in<double>(bytes.text(), where);
+      return number_in<int64_t>(bytes.text(), where);
     default: {
       const Array number = array_from_numpy(*type_, {}, bytes.view(), where);
       if (kind_ == ColumnKind::real) return number.at(0);

@@ -1,11 +1,11 @@
 #include "data/formats/tar_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/words.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/arrays/tenbin.h"
@@ -52,8 +52,7 @@ int64_t parse_integer(std::string_view extension, std::string_view text) {
   std::string_view digits = trimmed(text);
   if (digits.starts_with('+')) digits.remove_prefix(1);
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size())
+  if (!parse_number(digits, value))
     fail<InputError>("holds no {} number ({}); write it as decimal digits",
                      extension.starts_with("cl") ? "class" : "whole",
                      value_text(std::string(text.substr(0, 40)), ColumnKind::text, 40));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/words.h"
 #include "data/io/remote_object.h"
 
@@ -84,8 +84,7 @@ size_t on_header(char* data, size_t one, size_t count, void* user) {
   take_header(line, "last-modified", response.last_modified);
   const auto number = [&](std::string_view text) {
     uint64_t parsed = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-    return error == std::errc() && end == text.data() + text.size() ? parsed : 0;
+    return parse_number(text, parsed) ? parsed : 0;
   };
   if (take_header(line, "content-range", value)) response.total = number(value.substr(value.find('/') + 1));
   if (response.total == 0 && take_header(line, "content-length", value)) response.total = number(value);

@@ -1,9 +1,9 @@
 // "quota cat=100 dog=50": so many samples of each class in an epoch (others: none), shuffled. A class goes
 // through all of its samples before one comes again, over the epochs.
 #include <algorithm>
-#include <charconv>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/suggest.h"
 #include "data/order/class_visits.h"
 #include "data/order/order.h"
@@ -37,8 +37,7 @@ class Quota final : public Order {
 int64_t quota_of(const OrderText& text, std::string_view digits) {
   constexpr int64_t most = 1'000'000'000'000;
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > most)
+  if (!parse_number(digits, value) || value < 1 || value > most)
     text.wrong(fmt::format("\"{}\" is no whole number from 1 to {}", digits, most));
   return value;
 }

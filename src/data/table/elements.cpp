@@ -1,9 +1,9 @@
 #include "data/table/elements.h"
 
-#include <charconv>
 #include <map>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 #include "data/table/view.h"
@@ -118,9 +118,8 @@ class SpreadArrays final : public View {
   static int64_t number_in(const std::string& name, const std::string& column) {
     if (!name.starts_with(column + "[") || !name.ends_with("]")) return -1;
     int64_t number = -1;
-    const char* const end = name.data() + name.size() - 1;
-    const auto [at, error] = std::from_chars(name.data() + column.size() + 1, end, number);
-    return error == std::errc() && at == end ? number : -1;
+    const size_t begin = column.size() + 1;
+    return parse_number(std::string_view(name).substr(begin, name.size() - 1 - begin), number) ? number : -1;
   }
 
   std::vector<ElementPlace> places_;

@@ -1,13 +1,13 @@
 #include "data/table/part_of.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "data/table/labels.h"
 #include "data/table/split.h"
 
@@ -18,9 +18,7 @@ PartSize PartSize::parse(std::string_view text) {
   const bool share = text.ends_with('%');
   std::string_view number = text.substr(0, text.size() - (share ? 1 : 0));
   while (number.ends_with(' ')) number.remove_suffix(1);
-  const char *const begin = std::to_address(number.begin()), *const end = begin + number.size();
-  const auto read = share ? std::from_chars(begin, end, size.share) : std::from_chars(begin, end, size.count);
-  const bool whole = !number.empty() && read.ec == std::errc() && read.ptr == end;
+  const bool whole = share ? parse_number(number, size.share) : parse_number(number, size.count);
   size.share /= 100;
   if (!whole || (share ? !(size.share > 0 && size.share <= 1) : size.count < 1))
     fail<InputError>("cannot be '{}': it is a share, as 2%, up to 100%, or a number of samples, as 500",

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "base/fnv.h"
 #include "base/format.h"
+#include "base/parse_number.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "data/table/dates.h"
@@ -297,10 +297,8 @@ SplitRule SplitRule::parse(std::string_view parts, std::string_view by, uint64_t
     const std::string_view item = parts.substr(at, comma - at);
     const size_t equals = item.find('=');
     double share = 0;
-    const char* end = item.data() + item.size();
-    const bool number =
-        equals != std::string_view::npos && equals > 0 &&
-        std::from_chars(item.data() + equals + 1, end, share) == std::from_chars_result{end, std::errc()};
+    const bool number = equals != std::string_view::npos && equals > 0 &&
+                        parse_number(item.substr(equals + 1), share);
     if (!number || !(share > 0 && share <= 1))
       fail<InputError>(
           "split \"{}\": \"{}\" is no NAME=SHARE with a share above 0; write train=0.8,val=0.1,test=0.1",

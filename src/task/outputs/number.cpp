@@ -1,12 +1,12 @@
 // One or several numbers for each sample.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
 
 #include "base/format.h"
 #include "base/moments.h"
+#include "base/parse_number.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
@@ -48,8 +48,7 @@ double number_at(const Dataset& from, const data::ColumnValues& values, size_t a
     value = values.reals[at];
   } else {  // of a file with few rows a column of numbers may be taken for one of texts
     const std::string_view text = values.contents[at];
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
+    if (!parse_number(text, value))
       fail<InputError>("{}: its {} is '{}', which is no number", data::place_of(from, sample), name,
                        text.substr(0, 40));
   }

@@ -1,11 +1,11 @@
 #include "data/feed/streams/stream_order.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <millrace/random.h>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace::data {
 namespace {
@@ -122,9 +122,8 @@ int64_t stream_buffer(const std::string& order) {
   constexpr std::string_view name = "shuffle-buffer ";
   if (order.starts_with(name)) {
     int64_t size = 0;
-    const char* const last = order.data() + order.size();
-    const auto [end, error] = std::from_chars(order.data() + name.size(), last, size);
-    if (error == std::errc() && end == last && size >= 1 && size <= 100'000'000) return size;
+    if (parse_number(std::string_view(order).substr(name.size()), size) && size >= 1 && size <= 100'000'000)
+      return size;
   }
   fail<InputError>(
       "data.order = \"{}\": a stream is read once from its beginning on: \"sequential\", or \"shuffle-buffer "
