@@ -25,13 +25,14 @@ size_t character_at(std::string_view text, size_t i) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t bytes = character_at(text, i);
-    if (bytes == 0) return false;
+size_t utf8_bytes(std::string_view text) {
+  size_t i = 0;
+  while (i < text.size()) {
+    const size_t bytes = static_cast<uint8_t>(text[i]) < 0x80 ? 1 : character_at(text, i);
+    if (bytes == 0) break;
     i += bytes;
   }
-  return true;
+  return i;
 }
 
 std::string stored_text(std::string_view text) {

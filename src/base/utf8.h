@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace millrace {
 
-/// Whether `text` is UTF-8: without overlong forms, surrogates and what lies beyond U+10FFFF.
-bool is_utf8(std::string_view text);
+/// How many bytes of `text` are UTF-8, up to an overlong form, a surrogate, what lies beyond U+10FFFF or no
+/// character at all.
+size_t utf8_bytes(std::string_view text);
+/// Whether it is UTF-8 to its end.
+inline bool is_utf8(std::string_view text) { return utf8_bytes(text) == text.size(); }
 
 /// A text of any bytes as UTF-8 that keeps them: bytes that are none, and a backslash before an x, are
 /// written as \xNN. Names of classes come from files in Latin-1, too, and two of them must not become one.

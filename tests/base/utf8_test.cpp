@@ -24,6 +24,15 @@ TEST_CASE("texts of any bytes are stored as UTF-8 and come back") {
   for (const char* text : {"\\x", "\\xg0", "\\x4", "a\\"}) CHECK(text_of_stored(text) == text);
 }
 
+TEST_CASE("it is said where a text is no UTF-8") {
+  CHECK(utf8_bytes("gr\xc3\xbc\xc3\x9f") == 6);
+  for (const char* wrong :
+       {"\x80", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff"}) {
+    CHECK(utf8_bytes(wrong) == 0);
+    CHECK(utf8_bytes(std::string("\xc3\xbc") + wrong + "a") == 2);
+  }
+}
+
 TEST_CASE("messages say nothing to a terminal") {
   CHECK(printable("a\x1b[2Jb\x7f\r") == "a\\x1b[2Jb\\x7f\\x0d");
   CHECK(printable(std::string("\0x", 2)) == "\\x00x");

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/parse_number.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/arrays/tenbin.h"
@@ -57,21 +58,6 @@ int64_t parse_integer(std::string_view extension, std::string_view text) {
                      extension.starts_with("cl") ? "class" : "whole",
                      value_text(std::string(text.substr(0, 40)), ColumnKind::text, 40));
   return value;
-}
-
-void require_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t size = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-    bool good = size > 0 && size <= text.size() - i;
-    for (size_t k = 1; good && k < size; ++k) good = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
-    if (!good) fail<InputError>("is no UTF-8 text (at byte {})", i);
-    i += size;
-  }
 }
 
 /// nlohmann's reader calls itself for what is nested: input that nests deeply is found before.
@@ -218,7 +204,8 @@ Value decode_member(std::string_view extension, std::string_view part, const Byt
     case Coding::integer:
       return parse_integer(extension.substr(extension.rfind('.') + 1), content.text());
     case Coding::text:
-      require_utf8(content.text());
+      if (const size_t good = utf8_bytes(content.text()); good < content.size())
+        fail<InputError>("is no UTF-8 text (at byte {})", good);
       return std::string(content.text());
     case Coding::json:
       if (!nlohmann::json::accept(content.text())) fail<InputError>("is no JSON");

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <functional>
 
+#include "base/utf8.h"
 #include "data/codecs/text/pipeline.h"
 #include "data/codecs/text/unicode.h"
 
@@ -107,7 +108,7 @@ void join_bytes(Tokens& tokens) {
   std::string bytes;
   const auto flush = [&] {
     if (bytes.empty()) return;
-    if (well_formed(bytes))
+    if (is_utf8(bytes))
       result.push_back(bytes);
     else
       result.insert(result.end(), bytes.size(), "\xef\xbf\xbd");

@@ -4,6 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/codecs/text/added_tokens.h"
 #include "data/codecs/text/pipeline.h"
 #include "data/codecs/text/tokenizer.h"
@@ -54,7 +55,7 @@ class PipelineTokenizer : public Tokenizer {
   uint32_t digest() const override { return digest_; }
 
   void encode(std::string_view text, bool special, std::vector<int32_t>& ids) const override {
-    if (!well_formed(text)) {
+    if (!is_utf8(text)) {
       encode(make_well_formed(text), special, ids);
       return;
     }

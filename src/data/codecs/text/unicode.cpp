@@ -70,21 +70,6 @@ int64_t count_characters(std::string_view text) {
   return count;
 }
 
-bool well_formed(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  const auto size = static_cast<int64_t>(text.size());
-  for (int64_t i = 0; i < size;) {
-    if (bytes[i] < 0x80) {
-      ++i;
-      continue;
-    }
-    UChar32 c = 0;
-    U8_NEXT(bytes, i, size, c);
-    if (c < 0) return false;
-  }
-  return true;
-}
-
 std::string make_well_formed(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) append_utf8(next_character(text, at), result);

@@ -20,7 +20,6 @@ inline size_t utf8_size(char first) {
 }
 int64_t count_characters(std::string_view text);
 
-bool well_formed(std::string_view text);
 /// Each ill-formed part becomes U+FFFD.
 std::string make_well_formed(std::string_view text);
 inline bool ascii(std::string_view text) {
