@@ -1,6 +1,5 @@
 // Decoders of tokenizer.json: from tokens back to text.
 #include <charconv>
-#include <functional>
 
 #include "base/utf8.h"
 #include "data/codecs/text/pipeline.h"
@@ -10,19 +9,6 @@ namespace millrace::data {
 namespace {
 
 using Tokens = std::vector<std::string>;
-
-class Function : public Decoder {
- public:
-  explicit Function(std::function<void(Tokens&)> f) : f_(std::move(f)) {}
-  void apply(Tokens& tokens) const override { f_(tokens); }
-
- private:
-  std::function<void(Tokens&)> f_;
-};
-
-std::unique_ptr<Decoder> function(std::function<void(Tokens&)> f) {
-  return std::make_unique<Function>(std::move(f));
-}
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty()) return;
@@ -64,8 +50,8 @@ void clean_up(std::string& text) {
   for (const auto& [from, to] : changes) replace_all(text, from, to);
 }
 
-std::unique_ptr<Decoder> wordpiece(const Json& json) {
-  return function([prefix = json.text("prefix", "##"), cleans = json.flag("cleanup", true)](Tokens& tokens) {
+Decoder wordpiece(const Json& json) {
+  return [prefix = json.text("prefix", "##"), cleans = json.flag("cleanup", true)](Tokens& tokens) {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (i > 0) {
         if (tokens[i].starts_with(prefix))
@@ -75,24 +61,24 @@ std::unique_ptr<Decoder> wordpiece(const Json& json) {
       }
       if (cleans) clean_up(tokens[i]);
     }
-  });
+  };
 }
 
-std::unique_ptr<Decoder> metaspace(const Json& json) {
+Decoder metaspace(const Json& json) {
   const std::string replacement = json.text("replacement");
   const bool prepended =
       json.text("prepend_scheme", json.flag("add_prefix_space", true) ? "always" : "never") != "never";
-  return function([=](Tokens& tokens) {
+  return [=](Tokens& tokens) {
     for (size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], replacement, i == 0 && prepended ? "" : " ");
-  });
+  };
 }
 
-std::unique_ptr<Decoder> word_ends(const Json& json) {
-  return function([suffix = json.text("suffix", "</w>")](Tokens& tokens) {
+Decoder word_ends(const Json& json) {
+  return [suffix = json.text("suffix", "</w>")](Tokens& tokens) {
     for (size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
-  });
+  };
 }
 
 /// The byte of "<0xAB>", or -1.
@@ -126,11 +112,11 @@ void join_bytes(Tokens& tokens) {
   tokens = std::move(result);
 }
 
-std::unique_ptr<Decoder> strip(const Json& json) {
+Decoder strip_tokens(const Json& json) {
   const std::string content = json.text("content");
   const int64_t start = json.at("start").integer(0, 1 << 20), stop = json.at("stop").integer(0, 1 << 20);
   if (content.empty()) fail<InputError>("{}: 'content' is empty", json.where);
-  return function([=](Tokens& tokens) {
+  return [=](Tokens& tokens) {
     for (std::string& token : tokens) {
       size_t begin = 0, end = token.size();
       for (int64_t i = 0; i < start && std::string_view(token).substr(begin).starts_with(content); ++i)
@@ -140,12 +126,12 @@ std::unique_ptr<Decoder> strip(const Json& json) {
         end -= content.size();
       token = token.substr(begin, end - begin);
     }
-  });
+  };
 }
 
-std::unique_ptr<Decoder> replace(const Json& json) {
+Decoder replace_in_tokens(const Json& json) {
   const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return function([pattern, content = json.text("content"), where = json.where](Tokens& tokens) {
+  return [pattern, content = json.text("content"), where = json.where](Tokens& tokens) {
     std::vector<std::pair<size_t, size_t>> matches;
     for (std::string& token : tokens) {
       pattern->find(token, matches);
@@ -153,41 +139,41 @@ std::unique_ptr<Decoder> replace(const Json& json) {
       for (auto match = matches.rbegin(); match != matches.rend(); ++match)
         token.replace(match->first, match->second - match->first, content);
     }
-  });
+  };
 }
 
-std::unique_ptr<Decoder> sequence(const Json& json, int depth) {
+Decoder all_decoders(const Json& json, int depth) {
   const Json list = json.at("decoders");
-  auto parts = std::make_shared<std::vector<std::unique_ptr<Decoder>>>();
-  for (size_t i = 0; i < list.items(); ++i) parts->push_back(make_decoder(list.item(i), depth + 1));
-  return function([parts, where = json.where](Tokens& tokens) {
+  std::vector<Decoder> parts;
+  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_decoder(list.item(i), depth + 1));
+  return [parts = std::move(parts), where = json.where](Tokens& tokens) {
     const auto size = [&] {
       size_t sum = 0;
       for (const std::string& token : tokens) sum += token.size();
       return sum;
     };
     const size_t before = size();
-    for (const auto& part : *parts) {
-      part->apply(tokens);
+    for (const Decoder& part : parts) {
+      part(tokens);
       check_growth(where, before, size());
     }
-  });
+  };
 }
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_decoder(const Json& json, int depth) {
+Decoder make_decoder(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return sequence(json, depth);
-  if (type == "ByteLevel") return function(from_byte_characters);
+  if (type == "Sequence") return all_decoders(json, depth);
+  if (type == "ByteLevel") return from_byte_characters;
   if (type == "WordPiece") return wordpiece(json);
   if (type == "Metaspace") return metaspace(json);
   if (type == "BPEDecoder") return word_ends(json);
-  if (type == "ByteFallback") return function(join_bytes);
-  if (type == "Fuse") return function(join);
-  if (type == "Strip") return strip(json);
-  if (type == "Replace") return replace(json);
+  if (type == "ByteFallback") return join_bytes;
+  if (type == "Fuse") return join;
+  if (type == "Strip") return strip_tokens(json);
+  if (type == "Replace") return replace_in_tokens(json);
   json.unsupported(fmt::format("the decoder '{}'", type));
 }
 

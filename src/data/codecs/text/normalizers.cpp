@@ -1,24 +1,9 @@
 // Normalisers of tokenizer.json: what is done to a text before it is cut.
-#include <functional>
-
 #include "data/codecs/text/pipeline.h"
 #include "data/codecs/text/unicode.h"
 
 namespace millrace::data {
 namespace {
-
-class Function : public Normalizer {
- public:
-  explicit Function(std::function<void(std::string&)> f) : f_(std::move(f)) {}
-  void apply(std::string& text) const override { f_(text); }
-
- private:
-  std::function<void(std::string&)> f_;
-};
-
-std::unique_ptr<Normalizer> function(std::function<void(std::string&)> f) {
-  return std::make_unique<Function>(std::move(f));
-}
 
 /// Characters that `keep` is false for go.
 template <typename Keep>
@@ -68,10 +53,10 @@ void set_apart_chinese(std::string& text) {
   text = std::move(result);
 }
 
-std::unique_ptr<Normalizer> bert(const Json& json) {
+Normalizer bert(const Json& json) {
   const bool cleans = json.flag("clean_text", true), chinese = json.flag("handle_chinese_chars", true),
              lower = json.flag("lowercase", true), accents = json.flag("strip_accents", lower);
-  return function([=](std::string& text) {
+  return [=](std::string& text) {
     if (cleans) clean(text);
     if (chinese) set_apart_chinese(text);
     if (accents && !ascii(text)) {
@@ -79,22 +64,22 @@ std::unique_ptr<Normalizer> bert(const Json& json) {
       filter(text, [](char32_t c) { return !is_nonspacing(c); });
     }
     if (lower) text = lower_case(text);
-  });
+  };
 }
 
-std::unique_ptr<Normalizer> strip(const Json& json) {
+Normalizer strip(const Json& json) {
   const bool left = json.flag("strip_left", true), right = json.flag("strip_right", true);
-  return function([=](std::string& text) {
+  return [=](std::string& text) {
     size_t begin = 0, end = text.size();
     for (size_t at = 0; left && at < text.size() && is_space(next_character(text, at));) begin = at;
     for (size_t at = end; right && at > begin && is_space(previous_character(text, at));) end = at;
     text = text.substr(begin, end - begin);
-  });
+  };
 }
 
-std::unique_ptr<Normalizer> replace(const Json& json) {
+Normalizer replace(const Json& json) {
   const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return function([pattern, content = json.text("content"), where = json.where](std::string& text) {
+  return [pattern, content = json.text("content"), where = json.where](std::string& text) {
     std::vector<std::pair<size_t, size_t>> matches;
     pattern->find(text, matches);
     if (matches.empty()) return;
@@ -107,20 +92,20 @@ std::unique_ptr<Normalizer> replace(const Json& json) {
       at = end;
     }
     text = result.append(text, at);
-  });
+  };
 }
 
-std::unique_ptr<Normalizer> sequence(const Json& json, int depth) {
+Normalizer all_normalizers(const Json& json, int depth) {
   const Json list = json.at("normalizers");
-  auto parts = std::make_shared<std::vector<std::unique_ptr<Normalizer>>>();
-  for (size_t i = 0; i < list.items(); ++i) parts->push_back(make_normalizer(list.item(i), depth + 1));
-  return function([parts, where = json.where](std::string& text) {
+  std::vector<Normalizer> parts;
+  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_normalizer(list.item(i), depth + 1));
+  return [parts = std::move(parts), where = json.where](std::string& text) {
     const size_t before = text.size();
-    for (const auto& part : *parts) {
-      part->apply(text);
+    for (const Normalizer& part : parts) {
+      part(text);
       check_growth(where, before, text.size());
     }
-  });
+  };
 }
 
 void to_byte_characters(std::string& text) {
@@ -129,32 +114,31 @@ void to_byte_characters(std::string& text) {
   text = std::move(result);
 }
 
-std::unique_ptr<Normalizer> form(Form which) {
-  return function([which](std::string& text) { text = normal_form(text, which); });
+Normalizer form(Form which) {
+  return [which](std::string& text) { text = normal_form(text, which); };
 }
 
 }  // namespace
 
-std::unique_ptr<Normalizer> make_normalizer(const Json& json, int depth) {
+Normalizer make_normalizer(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return sequence(json, depth);
+  if (type == "Sequence") return all_normalizers(json, depth);
   if (type == "NFC") return form(Form::nfc);
   if (type == "NFD") return form(Form::nfd);
   if (type == "NFKC") return form(Form::nfkc);
   if (type == "NFKD") return form(Form::nfkd);
-  if (type == "Lowercase") return function([](std::string& text) { text = lower_case(text); });
+  if (type == "Lowercase") return [](std::string& text) { text = lower_case(text); };
   if (type == "StripAccents")
-    return function(
-        [](std::string& text) { filter(text, [](char32_t c) { return c < 0x80 || !is_mark(c); }); });
+    return [](std::string& text) { filter(text, [](char32_t c) { return c < 0x80 || !is_mark(c); }); };
   if (type == "BertNormalizer") return bert(json);
   if (type == "Strip") return strip(json);
   if (type == "Replace") return replace(json);
   if (type == "Prepend")
-    return function([prefix = json.text("prepend")](std::string& text) {
+    return [prefix = json.text("prepend")](std::string& text) {
       if (!text.empty()) text.insert(0, prefix);
-    });
-  if (type == "ByteLevel") return function(to_byte_characters);
+    };
+  if (type == "ByteLevel") return to_byte_characters;
   json.unsupported(fmt::format("the normalizer '{}'", type));
 }
 

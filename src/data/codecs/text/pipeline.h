@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -58,29 +59,19 @@ class Pattern {
 /// {"String": …} or {"Regex": …}.
 std::unique_ptr<Pattern> make_pattern(const Json& json);
 
-class Normalizer {
- public:
-  virtual ~Normalizer() = default;
-  virtual void apply(std::string& text) const = 0;
-};
+/// Changes a text before it is cut. These three may be called from many threads at once.
+using Normalizer = std::function<void(std::string& text)>;
 
 /// A part of a text.
 struct Word {
   std::string text;
   bool first = false;  // where the whole text begins
 };
-class PreTokenizer {
- public:
-  virtual ~PreTokenizer() = default;
-  /// Cuts words into smaller ones; none is empty.
-  virtual void apply(std::vector<Word>& words) const = 0;
-};
+/// Cuts words into smaller ones; none is empty.
+using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 
-class Decoder {
- public:
-  virtual ~Decoder() = default;
-  virtual void apply(std::vector<std::string>& tokens) const = 0;
-};
+/// Makes of tokens what, one behind the other, is the text.
+using Decoder = std::function<void(std::vector<std::string>& tokens)>;
 
 class TokenModel {
  public:
@@ -97,9 +88,9 @@ class TokenModel {
 void check_growth(const std::string& where, size_t before, size_t after);
 
 constexpr int kDeepest = 8;  // Sequences in each other
-std::unique_ptr<Normalizer> make_normalizer(const Json& json, int depth = 0);
-std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, int depth = 0);
-std::unique_ptr<Decoder> make_decoder(const Json& json, int depth = 0);
+Normalizer make_normalizer(const Json& json, int depth = 0);
+PreTokenizer make_pre_tokenizer(const Json& json, int depth = 0);
+Decoder make_decoder(const Json& json, int depth = 0);
 /// Words longer than this are worked off without a cache.
 constexpr size_t kLongestCached = 64;
 std::unique_ptr<TokenModel> make_bpe(const Json& json);

@@ -80,86 +80,62 @@ std::vector<Part> behave(std::vector<Part> parts, Behaviour behaviour) {
   return parts;
 }
 
-/// Cuts each word on its own.
-class Cutter : public PreTokenizer {
- public:
-  void apply(std::vector<Word>& words) const override {
+/// Cuts each word on its own: cut(word, result).
+template <typename Cut>
+PreTokenizer each_word(Cut cut) {
+  return [cut = std::move(cut)](std::vector<Word>& words) {
     std::vector<Word> result;
     for (Word& word : words) cut(word, result);
     words = std::move(result);
-  }
+  };
+}
 
- protected:
-  virtual void cut(Word& word, std::vector<Word>& result) const = 0;
-  static void add(const Word& word, const std::vector<Part>& parts, std::vector<Word>& result) {
-    for (const Part& part : parts)
-      if (part.end > part.begin)
-        result.push_back(
-            {word.text.substr(part.begin, part.end - part.begin), word.first && part.begin == 0});
-  }
-};
+void add_parts(const Word& word, const std::vector<Part>& parts, std::vector<Word>& result) {
+  for (const Part& part : parts)
+    if (part.end > part.begin)
+      result.push_back({word.text.substr(part.begin, part.end - part.begin), word.first && part.begin == 0});
+}
 
-using CharacterTest = bool (*)(char32_t);
 /// Every character of a class is a match of its own.
-class Characters : public Cutter {
- public:
-  Characters(CharacterTest test, Behaviour behaviour) : test_(test), behaviour_(behaviour) {}
-
- protected:
-  void cut(Word& word, std::vector<Word>& result) const override {
+PreTokenizer characters(bool (*test)(char32_t), Behaviour behaviour) {
+  return each_word([=](const Word& word, std::vector<Word>& result) {
     std::vector<Range> matches;
     for (size_t at = 0; at < word.text.size();) {
       const size_t begin = at;
-      if (test_(next_character(word.text, at))) matches.emplace_back(begin, at);
+      if (test(next_character(word.text, at))) matches.emplace_back(begin, at);
     }
-    add(word, behave(parts_of(word.text, matches, false), behaviour_), result);
-  }
+    add_parts(word, behave(parts_of(word.text, matches, false), behaviour), result);
+  });
+}
 
- private:
-  CharacterTest test_;
-  Behaviour behaviour_;
-};
-
-class Split : public Cutter {
- public:
-  Split(std::unique_ptr<Pattern> pattern, Behaviour behaviour, bool invert)
-      : pattern_(std::move(pattern)), behaviour_(behaviour), invert_(invert) {}
-
- protected:
-  void cut(Word& word, std::vector<Word>& result) const override {
+PreTokenizer split(std::shared_ptr<const Pattern> pattern, Behaviour behaviour, bool invert) {
+  return each_word([pattern = std::move(pattern), behaviour, invert](const Word& word,
+                                                                     std::vector<Word>& result) {
     std::vector<Range> matches;
-    pattern_->find(word.text, matches);
-    add(word, behave(parts_of(word.text, matches, invert_), behaviour_), result);
-  }
-
- private:
-  std::unique_ptr<Pattern> pattern_;
-  Behaviour behaviour_;
-  bool invert_;
-};
+    pattern->find(word.text, matches);
+    add_parts(word, behave(parts_of(word.text, matches, invert), behaviour), result);
+  });
+}
 
 /// Runs of word characters, and runs of what is neither those nor white space.
-class Whitespace : public Cutter {
- protected:
-  void cut(Word& word, std::vector<Word>& result) const override {
-    enum class What { space, inside, other };
-    std::vector<Part> parts;
-    What before = What::space;
-    for (size_t at = 0; at < word.text.size();) {
-      const size_t begin = at;
-      const char32_t c = next_character(word.text, at);
-      const What what = is_word(c) ? What::inside : is_space(c) ? What::space : What::other;
-      if (what != What::space) {
-        if (what == before)
-          parts.back().end = at;
-        else
-          parts.push_back({begin, at, true});
-      }
-      before = what;
+void cut_whitespace(const Word& word, std::vector<Word>& result) {
+  enum class What { space, inside, other };
+  std::vector<Part> parts;
+  What before = What::space;
+  for (size_t at = 0; at < word.text.size();) {
+    const size_t begin = at;
+    const char32_t c = next_character(word.text, at);
+    const What what = is_word(c) ? What::inside : is_space(c) ? What::space : What::other;
+    if (what != What::space) {
+      if (what == before)
+        parts.back().end = at;
+      else
+        parts.push_back({begin, at, true});
     }
-    add(word, parts, result);
+    before = what;
   }
-};
+  add_parts(word, parts, result);
+}
 
 /// The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
 /// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -209,116 +185,82 @@ std::vector<Part> gpt2_words(std::string_view text) {
   return parts;
 }
 
-class ByteLevel : public Cutter {
- public:
-  ByteLevel(bool prefix, bool cuts) : prefix_(prefix), cuts_(cuts) {}
-
- protected:
-  void cut(Word& word, std::vector<Word>& result) const override {
-    if (prefix_ && !word.text.starts_with(' ')) word.text.insert(word.text.begin(), ' ');
+PreTokenizer byte_level(bool prefix, bool cuts) {
+  return each_word([=](Word& word, std::vector<Word>& result) {
+    if (prefix && !word.text.starts_with(' ')) word.text.insert(word.text.begin(), ' ');
     std::vector<Part> parts = {{0, word.text.size(), true}};
-    if (cuts_) parts = gpt2_words(word.text);
+    if (cuts) parts = gpt2_words(word.text);
     for (const Part& part : parts) {
       Word& added = result.emplace_back();
       added.first = word.first && part.begin == 0;
       for (size_t i = part.begin; i < part.end; ++i)
         added.text += byte_character(static_cast<uint8_t>(word.text[i]));
     }
-  }
+  });
+}
 
- private:
-  bool prefix_, cuts_;
-};
-
-class Metaspace : public Cutter {
- public:
-  explicit Metaspace(const Json& json)
-      : replacement_(json.text("replacement")),
-        scheme_(json.text("prepend_scheme", json.flag("add_prefix_space", true) ? "always" : "never")),
-        splits_(json.flag("split", true)) {
-    if (count_characters(replacement_) != 1)
-      fail<InputError>("{}: the replacement must be one character, not '{}'", json.where, replacement_);
-    if (scheme_ != "always" && scheme_ != "first" && scheme_ != "never")
-      json.unsupported(fmt::format("the prepend_scheme '{}'", scheme_));
-  }
-
- protected:
-  void cut(Word& word, std::vector<Word>& result) const override {
+PreTokenizer metaspace_words(const Json& json) {
+  const std::string replacement = json.text("replacement"),
+                    scheme = json.text("prepend_scheme",
+                                       json.flag("add_prefix_space", true) ? "always" : "never");
+  const bool splits = json.flag("split", true);
+  if (count_characters(replacement) != 1)
+    fail<InputError>("{}: the replacement must be one character, not '{}'", json.where, replacement);
+  if (scheme != "always" && scheme != "first" && scheme != "never")
+    json.unsupported(fmt::format("the prepend_scheme '{}'", scheme));
+  return each_word([=](Word& word, std::vector<Word>& result) {
     std::string text;
     for (const char c : word.text)
       if (c == ' ')
-        text += replacement_;
+        text += replacement;
       else
         text += c;
-    if (!text.starts_with(replacement_) && (scheme_ == "always" || (scheme_ == "first" && word.first)))
-      text.insert(0, replacement_);
+    if (!text.starts_with(replacement) && (scheme == "always" || (scheme == "first" && word.first)))
+      text.insert(0, replacement);
     word.text = std::move(text);
     std::vector<Part> parts = {{0, word.text.size(), false}};
-    if (splits_) {
+    if (splits) {
       std::vector<Range> matches;
-      for (size_t at = 0; (at = word.text.find(replacement_, at)) != std::string::npos;
-           at += replacement_.size())
-        matches.emplace_back(at, at + replacement_.size());
+      for (size_t at = 0; (at = word.text.find(replacement, at)) != std::string::npos;
+           at += replacement.size())
+        matches.emplace_back(at, at + replacement.size());
       parts = behave(parts_of(word.text, matches, false), Behaviour::merged_with_next);
     }
-    add(word, parts, result);
-  }
+    add_parts(word, parts, result);
+  });
+}
 
- private:
-  std::string replacement_, scheme_;
-  bool splits_;
-};
-
-class Sequence : public PreTokenizer {
- public:
-  Sequence(const Json& list, int depth) : where_(list.where) {
-    for (size_t i = 0; i < list.items(); ++i) parts_.push_back(make_pre_tokenizer(list.item(i), depth + 1));
-  }
-  void apply(std::vector<Word>& words) const override {
-    const size_t before = size(words);
-    for (const auto& part : parts_) {
-      part->apply(words);
-      check_growth(where_, before, size(words));
+PreTokenizer all_pre_tokenizers(const Json& list, int depth) {
+  std::vector<PreTokenizer> parts;
+  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_pre_tokenizer(list.item(i), depth + 1));
+  return [parts = std::move(parts), where = list.where](std::vector<Word>& words) {
+    const auto size = [&] {
+      size_t sum = 0;
+      for (const Word& word : words) sum += word.text.size();
+      return sum;
+    };
+    const size_t before = size();
+    for (const PreTokenizer& part : parts) {
+      part(words);
+      check_growth(where, before, size());
     }
-  }
-
- private:
-  static size_t size(const std::vector<Word>& words) {
-    size_t sum = 0;
-    for (const Word& word : words) sum += word.text.size();
-    return sum;
-  }
-
-  std::string where_;
-  std::vector<std::unique_ptr<PreTokenizer>> parts_;
-};
-
-std::unique_ptr<PreTokenizer> characters(CharacterTest test, Behaviour behaviour) {
-  return std::make_unique<Characters>(test, behaviour);
+  };
 }
 
-std::unique_ptr<PreTokenizer> split(const Json& json) {
-  return std::make_unique<Split>(make_pattern(json.at("pattern")), behaviour_of(json, "behavior"),
-                                 json.flag("invert", false));
-}
-
-std::unique_ptr<PreTokenizer> delimited(const Json& json) {
+PreTokenizer delimited(const Json& json) {
   const std::string delimiter = json.text("delimiter");
   const nlohmann::json pattern{{"String", delimiter}};
-  return std::make_unique<Split>(make_pattern({pattern, json.where}), Behaviour::removed, false);
+  return split(make_pattern({pattern, json.where}), Behaviour::removed, false);
 }
 
 /// First white space, then punctuation.
-class Bert : public PreTokenizer {
- public:
-  void apply(std::vector<Word>& words) const override {
-    spaces_.apply(words);
-    punctuation_.apply(words);
-  }
-
- private:
-  Characters spaces_{is_space, Behaviour::removed}, punctuation_{is_punctuation, Behaviour::isolated};
-};
+PreTokenizer bert_words() {
+  return [spaces = characters(is_space, Behaviour::removed),
+          punctuation = characters(is_punctuation, Behaviour::isolated)](std::vector<Word>& words) {
+    spaces(words);
+    punctuation(words);
+  };
+}
 
 }  // namespace
 
@@ -348,17 +290,18 @@ int byte_of_character(char32_t character) {
   return character < bytes.size() ? bytes[character] : -1;
 }
 
-std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, int depth) {
+PreTokenizer make_pre_tokenizer(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return std::make_unique<Sequence>(json.at("pretokenizers"), depth);
-  if (type == "ByteLevel")
-    return std::make_unique<ByteLevel>(json.flag("add_prefix_space"), json.flag("use_regex", true));
-  if (type == "Whitespace") return std::make_unique<Whitespace>();
+  if (type == "Sequence") return all_pre_tokenizers(json.at("pretokenizers"), depth);
+  if (type == "ByteLevel") return byte_level(json.flag("add_prefix_space"), json.flag("use_regex", true));
+  if (type == "Whitespace") return each_word(cut_whitespace);
   if (type == "WhitespaceSplit") return characters(is_space, Behaviour::removed);
-  if (type == "BertPreTokenizer") return std::make_unique<Bert>();
-  if (type == "Metaspace") return std::make_unique<Metaspace>(json);
-  if (type == "Split") return split(json);
+  if (type == "BertPreTokenizer") return bert_words();
+  if (type == "Metaspace") return metaspace_words(json);
+  if (type == "Split")
+    return split(make_pattern(json.at("pattern")), behaviour_of(json, "behavior"),
+                 json.flag("invert", false));
   if (type == "Punctuation") return characters(is_punctuation, behaviour_of(json, "behavior", "Isolated"));
   if (type == "Digits")
     return characters(is_number,

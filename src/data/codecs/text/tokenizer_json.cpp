@@ -27,10 +27,10 @@ struct Truncation {
 };
 
 struct Parts {
-  std::unique_ptr<Normalizer> normalizer;
-  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
   std::unique_ptr<TokenModel> model;
-  std::unique_ptr<Decoder> decoder;
+  Decoder decoder;
   std::vector<AddedToken> added;
   Frame frame;
   Truncation truncation;
@@ -44,7 +44,7 @@ class PipelineTokenizer : public Tokenizer {
       ids_.insert_or_assign(token.content, token.id);
       if (token.special) special_.insert(token.id);
       std::string pattern = token.content;
-      if (token.normalized && parts_.normalizer) parts_.normalizer->apply(pattern);
+      if (token.normalized && parts_.normalizer) parts_.normalizer(pattern);
       put(pattern, token.id);  // decoding gives what the normaliser made of it
       (token.normalized ? later_ : first_).add(token, pattern);
     }
@@ -81,7 +81,7 @@ class PipelineTokenizer : public Tokenizer {
       tokens.push_back(std::move(text));
     }
     if (!parts_.decoder) return fmt::format("{}", fmt::join(tokens, " "));
-    parts_.decoder->apply(tokens);
+    parts_.decoder(tokens);
     return fmt::format("{}", fmt::join(tokens, ""));
   }
 
@@ -105,7 +105,7 @@ class PipelineTokenizer : public Tokenizer {
 
   /// What no token of the first kind stands in. `first`: it begins the text.
   void encode_part(std::string text, bool first, std::vector<int32_t>& ids) const {
-    if (parts_.normalizer) parts_.normalizer->apply(text);
+    if (parts_.normalizer) parts_.normalizer(text);
     later_.cut(text, [&](size_t from, size_t to, const AddedToken* token) {
       if (token) {
         ids.push_back(token->id);
@@ -113,7 +113,7 @@ class PipelineTokenizer : public Tokenizer {
       }
       std::vector<Word> words;
       words.push_back({text.substr(from, to - from), first && from == 0});
-      if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(words);
+      if (parts_.pre_tokenizer) parts_.pre_tokenizer(words);
       for (const Word& word : words) parts_.model->encode(word.text, ids);
     });
   }
