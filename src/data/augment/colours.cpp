@@ -44,9 +44,8 @@ std::array<Byte*, 3> planes_of(const Extent& extent, Byte* planes) {
 }  // namespace
 
 const ColourLoops& colour_loops() {
-  static const ColourLoops& best = cpu::has_avx512() ? colour_loops_avx512()
-                                   : cpu::has_avx2() ? colour_loops_avx2()
-                                                     : colour_loops_baseline();
+  static const ColourLoops& best =
+      *cpu::for_this_cpu(colour_loops_avx512, colour_loops_avx2, colour_loops_baseline).front();
   return best;
 }
 

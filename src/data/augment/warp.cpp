@@ -9,9 +9,8 @@
 namespace millrace::data {
 
 const WarpLoops& warp_loops() {
-  static const WarpLoops& best = cpu::has_avx512() ? warp_loops_avx512()
-                                 : cpu::has_avx2() ? warp_loops_avx2()
-                                                   : warp_loops_baseline();
+  static const WarpLoops& best =
+      *cpu::for_this_cpu(warp_loops_avx512, warp_loops_avx2, warp_loops_baseline).front();
   return best;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/words.h"
 #include "data/formats/csv_cells.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/csv_sniff.h"
@@ -442,10 +443,6 @@ class Csv final : public Dataset {
   std::vector<ColumnTally> tallies_;
 };
 
-bool ends_with(std::string_view path, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return path.ends_with(e); });
-}
-
 }  // namespace
 
 MILLRACE_FORMAT(csv){.name = "csv",
@@ -453,7 +450,7 @@ MILLRACE_FORMAT(csv){.name = "csv",
                      .place = 80,
                      .matches =
                          [](std::string_view path, std::span<const uint8_t> head) {
-                           return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
+                           return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
                                   std::find(head.begin(), head.end(), 0) == head.end();
                          },
                      .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
