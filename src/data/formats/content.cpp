@@ -19,6 +19,21 @@ ColumnKind content_kind(std::span<const uint8_t> bytes) {
                                                                               : ColumnKind::bytes;
 }
 
+std::string content_extension(std::span<const uint8_t> bytes) {
+  if (has_at(bytes, 0, "\xff\xd8")) return "jpg";
+  if (has_at(bytes, 0, "\x89PNG")) return "png";
+  if (has_at(bytes, 0, "P5")) return "pgm";
+  if (has_at(bytes, 0, "P6")) return "ppm";
+  if (has_at(bytes, 0, "GIF8")) return "gif";
+  if (has_at(bytes, 0, "BM")) return "bmp";
+  if (has_at(bytes, 0, {"II*\0", 4}) || has_at(bytes, 0, {"MM\0*", 4})) return "tif";
+  if (has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WEBP")) return "webp";
+  if (has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WAVE")) return "wav";
+  if (has_at(bytes, 0, "fLaC")) return "flac";
+  if (has_at(bytes, 0, "ID3") || has_at(bytes, 0, "\xff\xfb")) return "mp3";
+  return "";
+}
+
 ColumnKind file_kind(const std::string& path) {
   uint8_t begin[64] = {};
   std::ifstream file(path, std::ios::binary);

@@ -16,7 +16,10 @@ namespace millrace::data {
 /// text for UTF-8 without control characters (and not empty), else bytes.
 ColumnKind content_kind(std::span<const uint8_t> bytes);
 
-/// The same of a file's first bytes; bytes of one that cannot be read.
+/// The extension that says what a picture or sound is, by its first bytes; "" for unknown ones.
+std::string content_extension(std::span<const uint8_t> bytes);
+
+/// content_kind() of a file's first bytes; bytes of one that cannot be read.
 ColumnKind file_kind(const std::string& path);
 
 }  // namespace millrace::data

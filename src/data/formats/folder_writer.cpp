@@ -11,26 +11,9 @@ namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
 
-/// Of an encoded picture or sound; "" when it is of no kind that is known.
-const char* extension_of(std::string_view bytes) {
-  if (bytes.starts_with("\xff\xd8\xff")) return "jpg";
-  if (bytes.starts_with("\x89PNG")) return "png";
-  if (bytes.starts_with("RIFF") && bytes.size() > 12)
-    return bytes.substr(8, 4) == "WEBP" ? "webp" : bytes.substr(8, 4) == "WAVE" ? "wav" : "";
-  if (bytes.starts_with("fLaC")) return "flac";
-  if (bytes.starts_with("GIF8")) return "gif";
-  if (bytes.starts_with("BM")) return "bmp";
-  if (bytes.starts_with(std::string_view("II*\0", 4)) || bytes.starts_with(std::string_view("MM\0*", 4)))
-    return "tif";
-  if (bytes.starts_with("P5")) return "pgm";
-  if (bytes.starts_with("P6")) return "ppm";
-  return "";
-}
-
 class FolderWriter final : public DatasetWriter {
  public:
-  FolderWriter(const std::string& path, const std::vector<Column>& columns)
-      : path_(path), partial_(path + ".partial"), columns_(columns) {
+  FolderWriter(const std::string& path, const std::vector<Column>& columns) : path_(path), columns_(columns) {
     while (path_.ends_with('/')) path_.pop_back();
     partial_ = path_ + ".partial";
     std::error_code ignored;
@@ -77,7 +60,7 @@ class FolderWriter final : public DatasetWriter {
       picture.pixels.assign(pixels->bytes.view().begin(), pixels->bytes.view().end());
       write(file, "png", encode_png(picture));
     } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
-      const std::string extension = extension_of(bytes->text());
+      const std::string extension = content_extension(bytes->view());
       write(file,
             !extension.empty()          ? extension
             : kind == ColumnKind::bytes ? "bin"

@@ -5,29 +5,10 @@
 #include "base/format.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/pictures/netpbm.h"
+#include "data/formats/content.h"
 #include "data/formats/tar_values.h"
 
 namespace millrace::data {
-namespace {
-
-/// The extension that says what a picture or sound is, by its first bytes; "" for unknown ones.
-std::string content_extension(const Bytes& content) {
-  const std::string_view text = content.text();
-  if (text.starts_with("\xff\xd8")) return "jpg";
-  if (text.starts_with("\x89PNG")) return "png";
-  if (text.starts_with("P5")) return "pgm";
-  if (text.starts_with("P6")) return "ppm";
-  if (text.starts_with("GIF8")) return "gif";
-  if (text.starts_with("BM")) return "bmp";
-  if (text.starts_with(std::string_view("II*\0", 4)) || text.starts_with(std::string_view("MM\0*", 4)))
-    return "tif";
-  if (text.starts_with("RIFF") && text.size() > 12) return text.substr(8, 4) == "WEBP" ? "webp" : "wav";
-  if (text.starts_with("fLaC")) return "flac";
-  if (text.starts_with("ID3") || text.starts_with("\xff\xfb")) return "mp3";
-  return "";
-}
-
-}  // namespace
 
 std::string member_extension(const Column& column, const std::string& usual, const std::string& where) {
   const auto& [name, kind] = column;
@@ -73,8 +54,8 @@ ShardMember member_of(const Column& column, const Value& value, std::vector<uint
     return {member_extension(column, pixels->channels == 1 ? "pgm" : "ppm", where), made};
   }
   const Bytes& bytes = std::get<Bytes>(value);
-  return {member_extension(column, column.kind == ColumnKind::bytes ? "" : content_extension(bytes), where),
-          bytes.view()};
+  const std::string usual = column.kind == ColumnKind::bytes ? "" : content_extension(bytes.view());
+  return {member_extension(column, usual, where), bytes.view()};
 }
 
 }  // namespace millrace::data
