@@ -69,13 +69,11 @@ struct Part {
   uint64_t begin = 0, stride = 0;
 
   explicit Part(std::shared_ptr<const RandomAccessFile> opened) : file(std::move(opened)) {
-    const std::string& path = file->path();
     if (is_deflated(file->read(0, std::min<uint64_t>(file->size(), 2)).view())) {
       packed = true;
-      file =
-          memory_file(path, Bytes(decompress_file(path, Compression::gzip, file->read(0, file->size()).view(),
-                                                  unpacked_limit(file->size()))));
+      file = decompress_file(*file, Compression::gzip, unpacked_limit(file->size()));
     }
+    const std::string& path = file->path();
     if (file->size() < 4) fail<InputError>("{}: truncated; copy the file again", path);
     const Bytes head = file->read(0, 4);
     const auto known = idx::type_of(head.data()[2]);

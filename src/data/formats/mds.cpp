@@ -294,12 +294,8 @@ class Mds final : public Dataset {
     auto file = open_file(shard.compression.empty() ? shard.raw.path : shard.packed.path);
     if (!shard.compression.empty()) {
       file->will_read(0, file->size());
-      const Bytes packed = file->read(0, file->size());
-      file = memory_file(
-          shard.packed.path,
-          Bytes(decompress_file(shard.packed.path,
-                                shard.compression == "zstd" ? Compression::zstd : Compression::gzip,
-                                packed.view(), std::min(shard.raw.bytes, unpacked_limit(packed.size())))));
+      file = decompress_file(*file, shard.compression == "zstd" ? Compression::zstd : Compression::gzip,
+                             std::min(shard.raw.bytes, unpacked_limit(file->size())));
     }
     const auto refuse = [&](const std::string& why) {
       fail<InputError>("{}: damaged: {}; copy the shard again", file->path(), why);

@@ -31,10 +31,7 @@ std::shared_ptr<const RandomAccessFile> content_of(std::shared_ptr<const RandomA
                                                    bool& stored) {
   const Compression compression = compression_of(file->read(0, std::min<uint64_t>(file->size(), 512)).view());
   stored = compression == Compression::none;
-  if (stored) return file;
-  return memory_file(file->path(),
-                     Bytes(decompress_file(file->path(), compression, file->read(0, file->size()).view(),
-                                           most_unpacked_tar)));
+  return stored ? file : decompress_file(*file, compression, most_unpacked_tar);
 }
 
 class ScannedTar final : public TarDataset {

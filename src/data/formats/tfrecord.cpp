@@ -179,9 +179,7 @@ class TfRecord final : public Dataset {
       const size_t before = records_.size();
       if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data()))) {
         packed_.insert(static_cast<uint32_t>(f));
-        file = memory_file(file->path(), Bytes(decompress_file(file->path(), Compression::gzip,
-                                                               file->read(0, file->size()).view(),
-                                                               unpacked_limit(file->size()))));
+        file = decompress_file(*file, Compression::gzip, unpacked_limit(file->size()));
       } else {
         check_index(f);
       }

@@ -194,12 +194,13 @@ std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<uint8_t> decompress_file(const std::string& path, Compression compression,
-                                     std::span<const uint8_t> bytes, uint64_t limit) {
+std::shared_ptr<const RandomAccessFile> decompress_file(const RandomAccessFile& file, Compression compression,
+                                                        uint64_t limit) {
   try {
-    return decompress(compression, bytes, limit);
+    return memory_file(file.path(),
+                       Bytes(decompress(compression, file.read(0, file.size()).view(), limit)));
   } catch (const InputError& error) {
-    fail<InputError>("{}: {}", path, error.what());
+    fail<InputError>("{}: {}", file.path(), error.what());
   }
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include <millrace/file.h>
 
 namespace millrace::data {
 
@@ -23,9 +25,9 @@ Compression compression_of(std::span<const uint8_t> head);
 /// damaged …"), when the bytes are damaged, end early or give more than `limit` bytes. Memory grows with what
 /// is really there.
 std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t> bytes, uint64_t limit);
-/// The same with errors that begin with `path`.
-std::vector<uint8_t> decompress_file(const std::string& path, Compression compression,
-                                     std::span<const uint8_t> bytes, uint64_t limit);
+/// The same of a whole file, as one in memory of the same path; errors begin with that.
+std::shared_ptr<const RandomAccessFile> decompress_file(const RandomAccessFile& file, Compression compression,
+                                                        uint64_t limit);
 /// Beyond what real data of so many packed bytes unpacks to: 200 times, or half of the machine's memory.
 uint64_t unpacked_limit(uint64_t packed);
 

@@ -21,9 +21,10 @@ Bytes content_of(const std::shared_ptr<const RandomAccessFile>& packed) {
   constexpr uint64_t most_times = 200, most_more = 64 << 20;  // real data is far from it, bombs are not
   const uint64_t limit = most_times * packed->size() + most_more;
   const Compression compression = packed_by(*packed);
-  if (compression != Compression::gzip && compression != Compression::zstd)
-    return Bytes(decompress_file(packed->path(), compression, packed->read(0, packed->size()).view(),
-                                 unpacked_limit(packed->size())));
+  if (compression != Compression::gzip && compression != Compression::zstd) {
+    const auto whole = decompress_file(*packed, compression, unpacked_limit(packed->size()));
+    return whole->read(0, whole->size());
+  }
   TemporaryFile file;
   const auto stream = unpacked(packed->path(), file_bytes(packed));
   std::vector<uint8_t> buffer(1 << 20);
