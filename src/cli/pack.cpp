@@ -150,7 +150,7 @@ int report_packed(Progress& progress, const std::vector<data::PackPart>& parts,
 int run_pack(PackArguments& a) {
   require_named(a.out, "OUT");
   data::PackOptions& options = a.options;
-  options.shard_bytes = static_cast<uint64_t>(a.shard_mb) * 1'000'000;
+  options.shards.bytes = static_cast<uint64_t>(a.shard_mb) * 1'000'000;
   const auto small = [](int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 30)); };
   options.pictures.max_side = small(a.max_side);
   options.pictures.resize = small(a.resize);
@@ -189,7 +189,7 @@ Action declare_pack(Command& command) {
       .option("--name", a->name, "shards are called NAME-000000.tar …; by default as the source")
       .option("--where", a->where,
               "only samples that this is true for, as \"label in (3, 5) and width > 200\"")
-      .option("--shard-samples", a->options.shard_samples, "at most so many pictures a shard")
+      .option("--shard-samples", a->options.shards.samples, "at most so many pictures a shard")
       .option("--shard-mb", a->shard_mb, "at most so many MB a shard")
       .option("--max-side", a->max_side, "pictures whose longer side is longer are shrunk to it")
       .option("--resize", a->resize, "pictures whose shorter side is longer are shrunk to it")

@@ -22,8 +22,8 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
   for (const PackPart& part : parts)
     if (part.name.empty() || part.name.find_first_of("/.{}*?[]") != std::string::npos)
       fail<InputError>("\"{}\" is no name for shards; use letters, digits, - and _", part.name);
-  if (options.shard_samples < 1)
-    fail<InputError>("{} samples a shard: at least one is needed", options.shard_samples);
+  if (options.shards.samples < 1)
+    fail<InputError>("{} samples a shard: at least one is needed", options.shards.samples);
   options.pictures.validate();
   for (const PackPart& part : parts) PackedSamples::check(PackSource(*part.set), options);
   if (!options.format.empty() && !formats().at(options.format).create)
@@ -34,7 +34,7 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
 std::string fingerprint_of(const PackPart& part, const PackOptions& o) {
   const PictureRule& p = o.pictures;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", source_fingerprint(PackSource(*part.set)),
-                     part.name, o.shard_samples, o.shard_bytes, p.max_side, p.resize, p.quality, p.versions,
+                     part.name, o.shards.samples, o.shards.bytes, p.max_side, p.resize, p.quality, p.versions,
                      p.seed, p.check, o.keep_keys, o.format, o.index, fmt::join(p.augmentations, ";"));
 }
 
@@ -163,8 +163,8 @@ class Packing {
   }
 
   bool belongs_to_next(const std::vector<PackedRow>& rows) const {
-    return shard_->samples() + static_cast<int64_t>(rows.size()) > options_.shard_samples ||
-           shard_->full(rows[0], {options_.shard_samples, options_.shard_bytes});
+    return shard_->samples() + static_cast<int64_t>(rows.size()) > options_.shards.samples ||
+           shard_->full(rows[0], options_.shards);
   }
 
   /// Samples up to `done` are in complete shards.

@@ -14,9 +14,7 @@
 namespace millrace::data {
 
 struct PackOptions {
-  /// A new shard begins when the next sample would exceed one of these (shard_writer.h).
-  int64_t shard_samples = ShardLimits().samples;
-  uint64_t shard_bytes = ShardLimits().bytes;
+  ShardLimits shards;
   PictureRule pictures;
   /// Keys are those of the source (key_of() in labels.h) instead of numbers.
   bool keep_keys = false;

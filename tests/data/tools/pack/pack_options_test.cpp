@@ -280,7 +280,7 @@ TEST_CASE("indices lie beside the shards, fit, and go with them") {
   TempFolder folder;
   const auto source = open_labelled(make_set(folder));
   PackOptions options;
-  options.shard_samples = 6;
+  options.shards.samples = 6;
   pack(*source, folder / "out", "a", options);
   const auto packed = open_dataset(folder / "out/a-*.tar");
   CHECK(packed->notes().empty());
@@ -288,7 +288,7 @@ TEST_CASE("indices lie beside the shards, fit, and go with them") {
     std::string why;
     CHECK(open_index(*file, why));
   }
-  options.shard_samples = 100;
+  options.shards.samples = 100;
   options.index = false;
   pack(*source, folder / "out", "a", options);
   CHECK(files_in(folder / "out").size() == 2);
@@ -299,7 +299,7 @@ TEST_CASE("an interrupted pack goes on behind its complete shards; another comma
   TempFolder folder;
   const auto source = open_labelled(make_set(folder));
   PackOptions options;
-  options.shard_samples = 3;
+  options.shards.samples = 3;
   pack(*source, folder / "whole", "a", options);
   std::vector<std::string> notes;
   options.note = [&](const std::string& text) { notes.push_back(text); };
@@ -350,7 +350,7 @@ TEST_CASE("a damaged journal and shards that are gone begin anew") {
   TempFolder folder;
   const auto source = open_labelled(make_set(folder));
   PackOptions options;
-  options.shard_samples = 3;
+  options.shards.samples = 3;
   pack(*source, folder / "whole", "a", options);
   for (const bool journal : {true, false}) {
     int64_t calls = 0;

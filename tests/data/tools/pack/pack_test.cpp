@@ -39,7 +39,7 @@ TEST_CASE("packed shards read back to the same samples, labels and class names")
   write_members(folder / "set", make_members({"ant", "bee", "cat"}, 7));
   const auto source = open_labelled(folder / "set");
   PackOptions options;
-  options.shard_samples = 6;
+  options.shards.samples = 6;
   int64_t last = 0;
   options.progress = [&](int64_t done, int64_t total) { last = total == 21 ? done : -1; };
   const PackResult result = pack(*source, folder / "out", "train", options);
@@ -91,7 +91,7 @@ TEST_CASE(
   write_members(folder / "many", make_members({"ant", "bee"}, 6));
   write_members(folder / "few", make_members({"ant", "bee"}, 2));
   PackOptions options;
-  options.shard_samples = 3;
+  options.shards.samples = 3;
   pack(*open_labelled(folder / "many"), folder / "out", "a", options);
   pack(*open_labelled(folder / "few"), folder / "out", "a", options);
   CHECK(open_labelled(folder / "out/a-*.tar")->count() == 4);
