@@ -16,8 +16,8 @@ std::string shown(const std::string& url) {
 
 }  // namespace
 
-HttpObject::HttpObject(std::string name, HttpRequest request)
-    : name_(std::move(name)), request_(std::move(request)) {
+HttpObject::HttpObject(std::string url, HttpRequest request)
+    : RemoteObject(std::move(url)), request_(std::move(request)) {
   request_.offset = 0;
   request_.size = 1;
   request_.most_bytes = 1 << 16;
@@ -28,8 +28,8 @@ HttpObject::HttpObject(std::string name, HttpRequest request)
     fail<RemoteError>(
         "{}: the server does not serve parts of files (status {} to a request for a range); download the "
         "file",
-        name_, answer.status);
-  if (answer.total == 0) fail<RemoteError>("{}: the server does not say how large the file is", name_);
+        url_, answer.status);
+  if (answer.total == 0) fail<RemoteError>("{}: the server does not say how large the file is", url_);
   size_ = answer.total;
   etag_ = answer.etag.starts_with("W/") ? "" : answer.etag;  // weak ones stand for no bytes
   version_ = fmt::format("{} {} {}", answer.etag, answer.last_modified, size_);
@@ -37,10 +37,10 @@ HttpObject::HttpObject(std::string name, HttpRequest request)
 
 void HttpObject::require_found(const HttpResponse& answer) const {
   if (answer.status == 404 || answer.status == 410)
-    fail<RemoteMissing>("{}: there is no such file; check the address", name_);
+    fail<RemoteMissing>("{}: there is no such file; check the address", url_);
   if (answer.status == 401 || answer.status == 403)
-    fail<RemoteMissing>("{}: access is denied (status {}); check the keys or rights", name_, answer.status);
-  if (answer.status >= 300) fail<RemoteError>("{}: the server answers with status {}", name_, answer.status);
+    fail<RemoteMissing>("{}: access is denied (status {}); check the keys or rights", url_, answer.status);
+  if (answer.status >= 300) fail<RemoteError>("{}: the server answers with status {}", url_, answer.status);
 }
 
 void HttpObject::fetch(uint64_t offset, std::span<uint8_t> out) const {
@@ -52,10 +52,10 @@ void HttpObject::fetch(uint64_t offset, std::span<uint8_t> out) const {
   const HttpResponse answer = http_get(request);
   const bool changed = answer.status == 412 || (answer.status == 206 && answer.total != size_) ||
                        (!etag_.empty() && !answer.etag.empty() && answer.etag != etag_);
-  if (changed) fail<RemoteError>("{}: has changed on the server while it was read; begin again", name_);
+  if (changed) fail<RemoteError>("{}: has changed on the server while it was read; begin again", url_);
   require_found(answer);
   if (answer.status != 206 || answer.bytes != out.size())
-    fail<RemoteError>("{}: the server gives {} bytes where {} were asked for", name_, answer.bytes,
+    fail<RemoteError>("{}: the server gives {} bytes where {} were asked for", url_, answer.bytes,
                       out.size());
 }
 

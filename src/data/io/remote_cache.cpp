@@ -219,8 +219,9 @@ void RemoteCache::State::fetch(Lock& lock, const PiecePointer& piece) {
 }
 
 void RemoteCache::State::enqueue(PiecePointer piece) {
+  constexpr int downloads = 8;
   if (threads.empty())
-    for (int i = 0; i < options.downloads; ++i) threads.emplace_back([this] { download(); });
+    for (int i = 0; i < downloads; ++i) threads.emplace_back([this] { download(); });
   queue.push_back(std::move(piece));
   work.notify_one();
 }

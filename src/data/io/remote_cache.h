@@ -16,7 +16,6 @@ struct RemoteCacheOptions {
   uint64_t memory_bytes = uint64_t{256} << 20, disk_bytes = 10'000'000'000;
   /// Where blocks lie; empty: nowhere. Several processes may share it.
   std::filesystem::path folder;
-  int downloads = 8;
 };
 
 /// A piece is a block, or the very bytes that are wanted. Blocks are fetched where they stay: on disk, while

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <millrace/error.h>
 
@@ -26,14 +27,20 @@ class RemoteMissing final : public RemoteError {
 class RemoteObject {
  public:
   virtual ~RemoteObject() = default;
-  virtual uint64_t size() const = 0;
+  uint64_t size() const { return size_; }
   /// Changes when the content does (ETag, or date and size).
-  virtual const std::string& version() const = 0;
+  const std::string& version() const { return version_; }
   /// The whole URL, for messages and as the key of caches; without secrets.
-  virtual const std::string& url() const = 0;
+  const std::string& url() const { return url_; }
   /// The bytes from `offset` on, as many as `out` has, after as many attempts as it takes. RemoteError when
   /// the server does not give them in the end, or gives those of another version.
   virtual void fetch(uint64_t offset, std::span<uint8_t> out) const = 0;
+
+ protected:
+  explicit RemoteObject(std::string url) : url_(std::move(url)) {}
+
+  std::string url_, version_;
+  uint64_t size_ = 0;
 };
 
 /// "http://…" and "https://…". RemoteError when it is not there or the server cannot be reached.

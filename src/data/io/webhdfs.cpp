@@ -97,7 +97,7 @@ bool status_of(const Json& json, WebHdfsStatus& status) {
 
 class WebHdfsObject final : public RemoteObject {
  public:
-  explicit WebHdfsObject(const std::string& url) : url_(url), place_(place_of(url)) {
+  explicit WebHdfsObject(const std::string& url) : RemoteObject(url), place_(place_of(url)) {
     const Json json = ask(url, request_for(place_, place_.path, "GETFILESTATUS"));
     WebHdfsStatus status;
     if (!status_of(json, status)) strange(url);
@@ -105,9 +105,6 @@ class WebHdfsObject final : public RemoteObject {
     size_ = status.size;
     version_ = fmt::format("{} {}", status.modified, size_);
   }
-  uint64_t size() const override { return size_; }
-  const std::string& version() const override { return version_; }
-  const std::string& url() const override { return url_; }
   void fetch(uint64_t offset, std::span<uint8_t> out) const override {
     HttpRequest request =
         request_for(place_, place_.path, fmt::format("OPEN&offset={}&length={}", offset, out.size()));
@@ -120,9 +117,7 @@ class WebHdfsObject final : public RemoteObject {
   }
 
  private:
-  std::string url_, version_;
   HdfsPlace place_;
-  uint64_t size_ = 0;
 };
 
 }  // namespace

@@ -26,10 +26,10 @@ namespace {
 /// An object whose byte i is i modulo 251, and which counts what is fetched.
 class Counted final : public RemoteObject {
  public:
-  Counted(uint64_t size, std::string version) : size_(size), version_(std::move(version)) {}
-  uint64_t size() const override { return size_; }
-  const std::string& version() const override { return version_; }
-  const std::string& url() const override { return url_; }
+  Counted(uint64_t size, std::string version) : RemoteObject("test://object") {
+    size_ = size;
+    version_ = std::move(version);
+  }
   void fetch(uint64_t offset, std::span<uint8_t> out) const override {
     if (broken) fail<RemoteError>("{}: out of order", url_);
     ++fetches;
@@ -39,10 +39,6 @@ class Counted final : public RemoteObject {
   mutable std::atomic<int> fetches{0};
   mutable std::atomic<uint64_t> bytes{0};
   std::atomic<bool> broken{false};
-
- private:
-  uint64_t size_;
-  std::string version_, url_ = "test://object";
 };
 
 RemoteCacheOptions options(const fs::path& folder) {
