@@ -33,6 +33,10 @@ enum class ColumnKind {
   array,    // Array
 };
 const char* kind_name(ColumnKind kind);
+/// Are the values numbers?
+inline bool is_numeric(ColumnKind kind) { return kind == ColumnKind::integer || kind == ColumnKind::real; }
+/// Are they what cells of tables hold, numbers or texts?
+inline bool is_tabular(ColumnKind kind) { return is_numeric(kind) || kind == ColumnKind::text; }
 
 struct Column {
   std::string name;

@@ -82,9 +82,10 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
   std::vector<size_t> places;
   for (size_t c = 0; c < from.columns().size(); ++c) {
     const data::Column& column = from.columns()[c];
-    const bool numeric = column.kind == ColumnKind::integer || column.kind == ColumnKind::real;
-    if (!numeric && column.kind != ColumnKind::text) continue;
-    Column one{.name = column.name, .numeric = numeric, .integer = column.kind == ColumnKind::integer};
+    if (!data::is_tabular(column.kind)) continue;
+    Column one{.name = column.name,
+               .numeric = data::is_numeric(column.kind),
+               .integer = column.kind == ColumnKind::integer};
     one.input = among(inputs, column.name);
     one.target = among(targets, column.name);
     table.columns.push_back(std::move(one));

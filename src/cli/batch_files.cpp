@@ -50,9 +50,7 @@ void write_table(const fs::path& path, const data::Dataset& samples, std::span<c
   std::vector<size_t> places;
   for (size_t c = 0; c < samples.columns().size(); ++c) {
     const data::Column& column = samples.columns()[c];
-    if (column.kind != data::ColumnKind::integer && column.kind != data::ColumnKind::real &&
-        column.kind != data::ColumnKind::text)
-      continue;
+    if (!data::is_tabular(column.kind)) continue;
     columns.push_back(column);
     places.push_back(c);
   }

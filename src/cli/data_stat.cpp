@@ -170,7 +170,7 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
   for (size_t c = 0; c < statistics.size(); ++c) {
     const data::ColumnStatistics& of = statistics[c];
     const data::Column& column = dataset.columns()[c];
-    const bool number = column.kind == data::ColumnKind::integer || column.kind == data::ColumnKind::real;
+    const bool number = data::is_numeric(column.kind);
     const bool sound = column.kind == data::ColumnKind::audio;
     const auto found = decisions.find(column.name);
     const data::TableColumn* const decision = found != decisions.end() ? &found->second : nullptr;

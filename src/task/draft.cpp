@@ -134,8 +134,7 @@ std::string targets_text(const Output& output, const data::Dataset& samples) {
   }
   const std::string& column = output.settings().text("column");
   if (output.from() || column.empty()) return output.kind().doc;
-  const data::ColumnKind kind = samples.columns()[samples.column(column)].kind;
-  if (kind != data::ColumnKind::integer && kind != data::ColumnKind::real) return output.kind().doc;
+  if (!data::is_numeric(samples.columns()[samples.column(column)].kind)) return output.kind().doc;
   double low = INFINITY, high = -INFINITY;
   int64_t missing = 0;
   for (int64_t i = 0; i < samples.count(); ++i) {
@@ -204,12 +203,12 @@ void Draft::leave_out_untold(const Section& output) {
   const std::string& column = output.settings.find("column") ? output.settings.text("column") : "";
   if (column.empty()) return;
   const size_t place = some->column(column);
-  using enum data::ColumnKind;
-  if (const auto kind = some->columns()[place].kind; kind != integer && kind != real && kind != text) return;
+  if (!data::is_tabular(some->columns()[place].kind)) return;
   const auto values = data::read_columns(*some, 0, some->count(), {&place, 1});
   bool missing = false;
   for (size_t i = 0; i < values[0].size() && !missing; ++i)
-    missing = !values[0].has(i) || (values[0].kind == real && std::isnan(values[0].reals[i]));
+    missing = !values[0].has(i) ||
+              (values[0].kind == data::ColumnKind::real && std::isnan(values[0].reals[i]));
   if (!missing) return;
   where = data::has_a_value(column);
   const int64_t before = all->count();

@@ -38,8 +38,7 @@ std::string named_target(const data::Dataset& samples) {
 bool is_plain_table(const data::Dataset& samples) {
   int64_t columns = 0;
   for (const data::Column& column : samples.columns()) {
-    using enum data::ColumnKind;
-    if (column.kind != integer && column.kind != real && column.kind != text) return false;
+    if (!data::is_tabular(column.kind)) return false;
     columns += column.name != key_column_name;
   }
   return columns > 1 && samples.columns().back().name != key_column_name;
@@ -88,8 +87,7 @@ std::string only_other_target(const data::Dataset& samples) {
   std::string found;
   for (size_t c = 0; c < samples.columns().size(); ++c) {
     const auto& [name, kind] = samples.columns()[c];
-    using enum data::ColumnKind;
-    const bool plain = kind == integer || kind == real || kind == text;
+    const bool plain = data::is_tabular(kind);
     contents |= !plain;
     if (!plain || name == key_column_name || is_no_target(samples, c)) continue;
     if (!found.empty()) return {};

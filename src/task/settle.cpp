@@ -205,7 +205,7 @@ void use_columns(Section& input, const std::string& kind) {
 void settle_outputs(Recipe& recipe, const data::Dataset& samples) {
   if (const std::string& weight = recipe.data.sample_weight; !weight.empty()) {
     const data::ColumnKind kind = samples.columns()[samples.column(weight)].kind;
-    if (kind != data::ColumnKind::integer && kind != data::ColumnKind::real)
+    if (!data::is_numeric(kind))
       fail<InputError>("data.sample_weight = \"{}\": the column holds {}s, weights are numbers", weight,
                        data::kind_name(kind));
   }

@@ -72,7 +72,7 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
       use.role = TableUse::Role::category;
     } else if (kind == ColumnKind::text) {
       use.role = options.hash_ids > 0 ? TableUse::Role::category : TableUse::Role::text;
-    } else if (kind != ColumnKind::integer && kind != ColumnKind::real) {
+    } else if (!is_numeric(kind)) {
       continue;
     } else if (use.forced_date) {
       use.digits = all_digits(dataset, c);
@@ -91,9 +91,7 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
 
 /// Would it be used, were it of numbers or texts?
 bool is_other_kind(const Column& column, const TableOptions& options) {
-  const bool table = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
-                     column.kind == ColumnKind::text;
-  return !table && column.name != "__key__" &&
+  return !is_tabular(column.kind) && column.name != "__key__" &&
          std::find(options.leave_out.begin(), options.leave_out.end(), column.name) ==
              options.leave_out.end();
 }

@@ -14,8 +14,7 @@ class CsvWriter final : public DatasetWriter {
   CsvWriter(const std::string& path, const std::vector<Column>& columns)
       : delimiter_(path.ends_with(".tsv") || path.ends_with(".tab") ? '\t' : ','), file_(path) {
     for (const Column& column : columns)
-      if (column.kind != ColumnKind::integer && column.kind != ColumnKind::real &&
-          column.kind != ColumnKind::text && column.kind != ColumnKind::json)
+      if (!is_tabular(column.kind) && column.kind != ColumnKind::json)
         fail<InputError>(
             "{}: CSV holds numbers and texts; it has no place for the column '{}' ({}); choose others with "
             "--columns, or another format (parquet)",

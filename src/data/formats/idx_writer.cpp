@@ -23,7 +23,7 @@ class IdxWriter final : public DatasetWriter {
       fail<InputError>("{}: IDX files are written as they are; leave out .gz and zip them with gzip", path);
     for (size_t c = 0; c < columns.size(); ++c) {
       const ColumnKind kind = columns[c].kind;
-      const bool number = kind == ColumnKind::integer || kind == ColumnKind::real;
+      const bool number = is_numeric(kind);
       int& place = number ? label_ : data_;
       if (place >= 0 || (!number && kind != ColumnKind::picture && kind != ColumnKind::array) ||
           (number && columns[c].name != "label" && columns.size() > 1))

@@ -179,7 +179,7 @@ class JsonLines final : public LineDataset {
 
   /// Texts among numbers: what the user should know of them.
   void note_texts(size_t c, const JsonTally& tally) {
-    const bool numbers = columns_[c].kind == ColumnKind::integer || columns_[c].kind == ColumnKind::real;
+    const bool numbers = is_numeric(columns_[c].kind);
     texts_in_.push_back(numbers && tally.texts > 0);
     if (tally.numbers() == 0 || tally.bad() == 0 || tally.nested > 0) return;
     note(fmt::format("{}: {}: {} of {} values {} (the first: '{}' in {}) {}", path(), columns_[c].name,

@@ -65,9 +65,7 @@ class SpreadArrays final : public View {
     std::vector<ColumnValues> read;
     if (of_array.empty()) return whole().read_run(first, count, others, values);
     for (const size_t column : others)
-      if (const ColumnKind kind = whole().columns()[column].kind;
-          kind != ColumnKind::integer && kind != ColumnKind::real && kind != ColumnKind::text)
-        return false;
+      if (!is_tabular(whole().columns()[column].kind)) return false;
     if (!others.empty()) read = read_columns(whole(), first, count, others);
     values.resize(columns.size());
     for (size_t k = 0, other = 0; k < columns.size(); ++k)

@@ -186,8 +186,7 @@ std::vector<double> Formula::values(const Dataset& from) const {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (nodes_[n].what != What::column) continue;
     const size_t column = from.column(nodes_[n].column);  // names the nearest
-    const ColumnKind kind = from.columns()[column].kind;
-    if (kind != ColumnKind::integer && kind != ColumnKind::real)
+    if (!is_numeric(from.columns()[column].kind))
       fail_at(nodes_[n].at, fmt::format("'{}' holds no numbers", nodes_[n].column));
     of_node[n] = columns.size();
     columns.push_back(column);

@@ -20,8 +20,7 @@ class Grouped final : public View {
   Grouped(std::shared_ptr<const Dataset> table, std::string column)
       : View(table), table_(std::move(table)), column_(std::move(column)) {
     const size_t place = table_->column(column_);
-    if (const ColumnKind kind = table_->columns()[place].kind;
-        kind != ColumnKind::integer && kind != ColumnKind::real && kind != ColumnKind::text)
+    if (const ColumnKind kind = table_->columns()[place].kind; !is_tabular(kind))
       fail<InputError>("{}: the column '{}' holds {}s; rows belong together by a number or a text", path(),
                        column_, kind_name(kind));
     std::unordered_map<std::string, size_t> known;

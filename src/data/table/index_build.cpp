@@ -110,8 +110,7 @@ class Builder {
       const ColumnKind kind = columns[c].kind;
       if (columns[c].name == "__key__") key_ = static_cast<int>(c);
       if (kind == ColumnKind::picture) pictures_.push_back(c);
-      const bool small = kind == ColumnKind::integer || kind == ColumnKind::real || kind == ColumnKind::text;
-      if (small && wanted(columns[c].name) && (options.only || columns[c].name != "__key__")) {
+      if (is_tabular(kind) && wanted(columns[c].name) && (options.only || columns[c].name != "__key__")) {
         sources_.push_back(c);
         small_.push_back({columns[c], {}, {}, {}, {}, {}, {}, longest, false});
       }
@@ -294,9 +293,7 @@ std::vector<std::string> small_names(const Dataset& dataset) {
   bool pictures = false;
   for (const Column& column : dataset.columns()) {
     pictures = pictures || column.kind == ColumnKind::picture;
-    if (column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
-        column.kind == ColumnKind::text)
-      names.push_back(column.name);
+    if (is_tabular(column.kind)) names.push_back(column.name);
   }
   const auto derive = [&](const char* name) {
     if (!dataset.find_column(name)) names.emplace_back(name);

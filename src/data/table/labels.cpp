@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t max_classes = 1'000'000;
 
-bool is_number(ColumnKind kind) {
-  return kind == ColumnKind::integer || kind == ColumnKind::real || kind == ColumnKind::array;
-}
-
 /// A whole number from 0 on that a value of a class holds; -1 when there is none.
 int64_t class_number(const Value& value) {
   double number = -1;
@@ -142,7 +138,7 @@ std::optional<size_t> find_label(const Dataset& dataset) {
   const auto& columns = dataset.columns();
   for (const char* name : {"label", "cls", "class", "target"})
     if (const auto found = dataset.find_column(name);
-        found && (is_number(columns[*found].kind) || columns[*found].kind == ColumnKind::text))
+        found && (is_tabular(columns[*found].kind) || columns[*found].kind == ColumnKind::array))
       return found;
   std::optional<size_t> only;
   int found = 0;

@@ -29,8 +29,7 @@ std::vector<ColumnValues> read_columns(const Dataset& dataset, int64_t first, in
   std::vector<ColumnValues> read;
   for (const size_t c : columns) {
     const Column& column = dataset.columns().at(c);
-    if (column.kind != ColumnKind::integer && column.kind != ColumnKind::real &&
-        column.kind != ColumnKind::text)
+    if (!is_tabular(column.kind))
       fail<InputError>("{}: the column '{}' holds neither numbers nor texts ({}); leave it out",
                        dataset.path(), column.name, kind_name(column.kind));
   }

@@ -50,11 +50,8 @@ void cut(const std::vector<int64_t>& ordered, const std::vector<double>& ends, S
 std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
   const std::string& name = rule.by.column;
   std::vector<std::string> names;
-  for (const Column& column : set.columns()) {
-    const bool small = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
-                       column.kind == ColumnKind::text;
-    if (small) names.push_back(column.name);
-  }
+  for (const Column& column : set.columns())
+    if (is_tabular(column.kind)) names.push_back(column.name);
   const auto found = set.find_column(name);
   if (!found || std::find(names.begin(), names.end(), name) == names.end())
     fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; {}there are: {}",

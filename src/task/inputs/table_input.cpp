@@ -26,8 +26,7 @@ bool in_list(const std::vector<std::string>& names, const std::string& name) {
 
 /// May a column of a table be looked at at all?
 bool is_table_column(const data::Column& column) {
-  using enum data::ColumnKind;
-  return (column.kind == integer || column.kind == real || column.kind == text) && column.name != "__key__";
+  return data::is_tabular(column.kind) && column.name != "__key__";
 }
 
 /// The keys that say what columns are.

@@ -76,8 +76,7 @@ MILLRACE_INPUT(text){
       const std::string column = data::find_text_column(samples, taken);
       // Beside numbers a text is one of the columns of a table, unless it is called so.
       for (const data::Column& other : samples.columns())
-        if (column != "text" &&
-            (other.kind == data::ColumnKind::integer || other.kind == data::ColumnKind::real) &&
+        if (column != "text" && data::is_numeric(other.kind) &&
             std::find(taken.begin(), taken.end(), other.name) == taken.end())
           return {};
       if (column.empty() || (column != "text" && !are_to_read(samples, column))) return {};

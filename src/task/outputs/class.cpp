@@ -101,8 +101,7 @@ class ClassColumn {
   }
 
   void check_kind(const Dataset& from, ColumnKind kind) const {
-    if (kind != ColumnKind::text && kind != ColumnKind::integer && kind != ColumnKind::real &&
-        kind != ColumnKind::array)
+    if (!data::is_tabular(kind) && kind != ColumnKind::array)
       fail<InputError>("{}: the column '{}' cannot be of classes: it holds {}s, not texts or whole numbers",
                        from.path(), column_, data::kind_name(kind));
   }

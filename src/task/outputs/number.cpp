@@ -211,7 +211,7 @@ class NumberOutput final : public Output {
 
 std::string number_refuses(const Dataset& samples, const std::string& column) {
   const ColumnKind kind = samples.columns()[samples.column(column)].kind;
-  if (kind == ColumnKind::integer || kind == ColumnKind::real) return {};
+  if (data::is_numeric(kind)) return {};
   return fmt::format("'{}' holds {}s, not numbers", column, data::kind_name(kind));
 }
 
@@ -232,8 +232,7 @@ std::vector<NumberColumn> number_columns(const Section& section, const Dataset& 
   }
   std::vector<NumberColumn> columns;
   for (const std::string& name : names) {
-    const ColumnKind kind = samples.columns()[samples.column(name)].kind;
-    if (kind != ColumnKind::integer && kind != ColumnKind::real && kind != ColumnKind::text)
+    if (!data::is_tabular(samples.columns()[samples.column(name)].kind))
       fail<InputError>("{}: {}", samples.path(), number_refuses(samples, name));
     columns.push_back({name});
   }

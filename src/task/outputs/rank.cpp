@@ -160,7 +160,7 @@ bool has_queries(const Dataset& samples) {
 std::string rank_refuses(const Dataset& samples, const std::string& column) {
   if (!has_queries(samples)) return "no column is called qid, query_id or query, and data.group is not set";
   const ColumnKind kind = samples.columns()[samples.column(column)].kind;
-  if (kind == ColumnKind::integer || kind == ColumnKind::real) return {};
+  if (data::is_numeric(kind)) return {};
   return fmt::format("'{}' holds {}s, not relevances", column, data::kind_name(kind));
 }
 

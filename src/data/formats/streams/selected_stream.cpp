@@ -43,9 +43,7 @@ class SampleCells {
     for (const std::string& each : names)
       for (size_t c = 0; c < sample_.columns().size(); ++c) {
         const Column& column = sample_.columns()[c];
-        const bool small = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
-                           column.kind == ColumnKind::text;
-        if (column.name == each && small) return read(c);
+        if (column.name == each && is_tabular(column.kind)) return read(c);
       }
     if (name == "width" || name == "height") return side(name == "width");
     if (name == "split") {
