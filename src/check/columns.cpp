@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/contains.h"
 #include "base/fnv.h"
 #include "data/table/group.h"
 #include "data/table/read_columns.h"
@@ -36,10 +37,6 @@ void take_values(const data::ColumnValues& values, Column& into) {
     into.codes.push_back(code);
     into.missing += code == 0;
   }
-}
-
-bool among(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::vector<std::string> target_columns(const task::Task& task) {
@@ -86,8 +83,8 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
     Column one{.name = column.name,
                .numeric = data::is_numeric(column.kind),
                .integer = column.kind == ColumnKind::integer};
-    one.input = among(inputs, column.name);
-    one.target = among(targets, column.name);
+    one.input = contains(inputs, column.name);
+    one.target = contains(targets, column.name);
     table.columns.push_back(std::move(one));
     places.push_back(c);
   }

@@ -1,12 +1,12 @@
 #include "passes/pass.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "passes/loops.h"
@@ -34,15 +34,11 @@ std::vector<std::string> listed(const char* variable) {
     std::vector<std::string> known;
     for (const Pass* pass : passes().all()) known.emplace_back(pass->name);
     for (const Rule* rule : rules().all()) known.emplace_back(rule->name);
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (!contains(known, name))
       fail<InputError>("{}: there is no pass or rule '{}'{}", variable, name,
                        did_you_mean_or_list(name, known));
   }
   return names;
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace

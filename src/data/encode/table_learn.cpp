@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "data/encode/table_encoder.h"
@@ -57,18 +58,15 @@ bool all_digits(const Dataset& dataset, size_t column) {
 std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& options) {
   for (const auto* names : {&options.leave_out, &options.categories, &options.numbers, &options.dates})
     for (const std::string& name : *names) (void)dataset.column(name);
-  const auto in = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
   std::vector<TableUse> used;
   for (size_t c = 0; c < dataset.columns().size(); ++c) {
     const auto& [name, kind] = dataset.columns()[c];
-    if (name == "__key__" || in(options.leave_out, name)) continue;
+    if (name == "__key__" || contains(options.leave_out, name)) continue;
     TableUse use{.column = c,
-                 .forced_number = in(options.numbers, name),
-                 .forced_date = in(options.dates, name),
-                 .named = in(options.named, name)};
-    if (in(options.categories, name) && kind != ColumnKind::array) {
+                 .forced_number = contains(options.numbers, name),
+                 .forced_date = contains(options.dates, name),
+                 .named = contains(options.named, name)};
+    if (contains(options.categories, name) && kind != ColumnKind::array) {
       use.role = TableUse::Role::category;
     } else if (kind == ColumnKind::text) {
       use.role = options.hash_ids > 0 ? TableUse::Role::category : TableUse::Role::text;
@@ -91,9 +89,7 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
 
 /// Would it be used, were it of numbers or texts?
 bool is_other_kind(const Column& column, const TableOptions& options) {
-  return !is_tabular(column.kind) && column.name != "__key__" &&
-         std::find(options.leave_out.begin(), options.leave_out.end(), column.name) ==
-             options.leave_out.end();
+  return !is_tabular(column.kind) && column.name != "__key__" && !contains(options.leave_out, column.name);
 }
 
 /// Nothing is left of the columns: each with its reason.

@@ -1,9 +1,9 @@
 #include "data/encode/table_state.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/contains.h"
 #include "base/words.h"
 
 namespace millrace::data {
@@ -26,8 +26,7 @@ std::span<const std::string_view> missing_texts() {
 bool is_missing_text(std::string_view text) {
   constexpr size_t longest = 7;
   if (text.size() > longest) return false;
-  const auto texts = missing_texts();
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
+  return contains(missing_texts(), text);
 }
 
 int yes_or_no(std::string_view text) {
@@ -35,8 +34,8 @@ int yes_or_no(std::string_view text) {
   constexpr size_t longest = 5;
   if (text.empty() || text.size() > longest) return -1;
   const std::string small = lower_case(std::string(text));
-  if (std::find(std::begin(yes), std::end(yes), small) != std::end(yes)) return 1;
-  return std::find(std::begin(no), std::end(no), small) != std::end(no) ? 0 : -1;
+  if (contains(yes, small)) return 1;
+  return contains(no, small) ? 0 : -1;
 }
 
 bool is_number(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }

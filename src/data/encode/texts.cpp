@@ -6,6 +6,7 @@
 
 #include <millrace/random.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 
@@ -157,10 +158,9 @@ Cut sample_cut(const Cut& all, const std::vector<int64_t>& ends, const TextOptio
 std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken) {
   std::vector<std::string> texts;
   for (const Column& column : dataset.columns())
-    if (column.kind == ColumnKind::text && column.name != "__key__" &&
-        std::find(taken.begin(), taken.end(), column.name) == taken.end())
+    if (column.kind == ColumnKind::text && column.name != "__key__" && !contains(taken, column.name))
       texts.push_back(column.name);
-  if (std::find(texts.begin(), texts.end(), "text") != texts.end()) return "text";
+  if (contains(texts, "text")) return "text";
   return texts.size() == 1 ? texts[0] : std::string();
 }
 

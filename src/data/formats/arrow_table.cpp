@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "data/formats/arrow_load.h"
 #include "data/formats/content.h"
@@ -86,7 +87,7 @@ class ArrowTable final : public Dataset {
     if (count_ == 0) fail<InputError>("{}: has no rows; copy it again", path);
     std::vector<std::string> seen;
     for (const Column& column : columns_) {
-      if (std::find(seen.begin(), seen.end(), column.name) != seen.end())
+      if (contains(seen, column.name))
         fail<InputError>("{}: two columns are called '{}'; rename one", path, column.name);
       seen.push_back(column.name);
     }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "base/words.h"
@@ -48,8 +49,7 @@ class Csv final : public Dataset {
       const CsvColumn column = csv_column(tallies_[c].tally, dialect_.delimiter == ';');
       decimal_commas_.push_back(column.decimal_comma);
       bad_.push_back(column.bad > 0);
-      if (std::find(options.texts.begin(), options.texts.end(), columns_[c].name) != options.texts.end())
-        continue;
+      if (contains(options.texts, columns_[c].name)) continue;
       columns_[c].kind = column.type == CsvColumn::Type::integer ? ColumnKind::integer
                          : column.type == CsvColumn::Type::real  ? ColumnKind::real
                                                                  : ColumnKind::text;
@@ -135,9 +135,7 @@ class Csv final : public Dataset {
       if (!header && shape.only_words && files_.size() == 1) {
         // Names without rows; but where columns are known by name, and it has none of these, the one row.
         const CsvShape named = csv_shape(file.path(), file.read(0, file.size()).text(), true, true);
-        const auto has = [&](const std::string& name) {
-          return std::find(named.columns.begin(), named.columns.end(), name) != named.columns.end();
-        };
+        const auto has = [&](const std::string& name) { return contains(named.columns, name); };
         if (options.texts.empty() || std::any_of(options.texts.begin(), options.texts.end(), has))
           shape = named;
       }
@@ -398,7 +396,7 @@ class Csv final : public Dataset {
       if (field.quoted)
         text = csv_plainly_quoted(field) ? text.substr(1, text.size() - 2)
                                          : strings.emplace_back(csv_unquoted(field));
-      missing = std::find(missing_.begin(), missing_.end(), text) != missing_.end();
+      missing = contains(missing_, text);
       if (values.kind == ColumnKind::text && !missing) {
         values.contents[i] = text;
         return;
@@ -451,7 +449,7 @@ MILLRACE_FORMAT(csv){.name = "csv",
                      .matches =
                          [](std::string_view path, std::span<const uint8_t> head) {
                            return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
-                                  std::find(head.begin(), head.end(), 0) == head.end();
+                                  !contains(head, 0);
                          },
                      .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
                        return std::make_unique<Csv>(path, std::move(files), OpenOptions());

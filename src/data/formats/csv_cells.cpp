@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/contains.h"
+
 namespace millrace::data {
 namespace {
 
@@ -145,7 +147,7 @@ bool csv_missing_number(std::string_view text) {
   std::transform(text.begin(), text.end(), small,
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
   const std::string_view word(small, text.size());
-  return std::find(missing_words.begin(), missing_words.end(), word) != missing_words.end();
+  return contains(missing_words, word);
 }
 
 int64_t csv_bad_allowed(int64_t cells) { return std::max<int64_t>(cells >= 20, cells / 100); }
@@ -174,7 +176,7 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   constexpr uint32_t enough = 200;
   int64_t integer = 0;
   if (csv_short_integer(field, integer)) {
-    if (!missing.empty() && std::find(missing.begin(), missing.end(), field.text()) != missing.end()) return;
+    if (!missing.empty() && contains(missing, field.text())) return;
     ++integers;
     padded += field.size > 1 && field.data[0] == '0';
     return;
@@ -186,7 +188,7 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   }
   std::string unquoted;
   const std::string_view text = content_of(field, unquoted);
-  if (std::find(missing.begin(), missing.end(), text) != missing.end()) return;
+  if (contains(missing, text)) return;
   bool is_other = false;
   count(text, 1, is_other);
   if (!is_other || other > 1) return;

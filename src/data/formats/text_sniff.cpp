@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/contains.h"
 #include "data/formats/csv_cells.h"
 #include "data/formats/csv_scan.h"
 
@@ -115,7 +116,7 @@ bool begins_with_names(std::string_view head, std::span<const std::string> colum
         line.data(), line.data() + line.size(), {delimiter, true},
         [&](const CsvField& field) {
           const std::string name = field.quoted ? csv_unquoted(field) : std::string(field.text());
-          known += std::find(columns.begin(), columns.end(), name) != columns.end();
+          known += contains(columns, name);
           ++fields;
         },
         [](const char*) { return false; });

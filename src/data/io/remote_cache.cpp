@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/cache_folder.h"
+#include "base/contains.h"
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/size_text.h"
@@ -331,7 +332,7 @@ uint64_t RemoteCache::State::read_past(Lock& lock, const PiecePointer& piece, ui
   const BlockKey key{piece->id, piece->begin / options.block_bytes};
   unpin(piece);
   if (piece->block && disk.has(key)) return read_disk(lock, key, piece->end - piece->begin, offset, out);
-  if (piece->block && std::find(queue.begin(), queue.end(), piece) == queue.end()) {
+  if (piece->block && !contains(queue, piece)) {
     if (piece->on_disk) disk.forget(key);
     drop(*piece);
   }

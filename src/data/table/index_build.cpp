@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/contains.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
@@ -74,7 +75,7 @@ class Writer {
   }
   /// Nothing when all bits are set.
   void add_bits(Section kind, uint32_t column, const std::vector<bool>& present) {
-    if (std::find(present.begin(), present.end(), false) == present.end()) return;
+    if (!contains(present, false)) return;
     std::vector<uint8_t> bits((present.size() + 7) / 8);
     for (size_t i = 0; i < present.size(); ++i) bits[i / 8] |= static_cast<uint8_t>(present[i] << (i % 8));
     add(kind, column, bits);
@@ -139,8 +140,7 @@ class Builder {
     // A split that not every sample has is none.
     if (split_ >= 0 && !options_.only) {
       auto& codes = small_[static_cast<size_t>(split_)].codes;
-      if (std::find(codes.begin(), codes.end(), Index::no_text) != codes.end())
-        small_[static_cast<size_t>(split_)].too_long = true;
+      if (contains(codes, Index::no_text)) small_[static_cast<size_t>(split_)].too_long = true;
     }
     return finish(static_cast<uint64_t>(last - first), file != nullptr, file ? file : options_.file);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/contains.h"
 #include "data/table/index.h"
 
 namespace millrace::data {
@@ -21,8 +22,7 @@ class IndexedSamples {
     for (const Column& column : indices_.empty() ? std::vector<Column>() : indices_[0]->columns()) {
       small_.emplace_back();
       for (const auto& index : indices_) small_.back().push_back(index->small(column.name));
-      if (std::find(small_.back().begin(), small_.back().end(), nullptr) != small_.back().end())
-        small_.back().clear();
+      if (contains(small_.back(), nullptr)) small_.back().clear();
     }
   }
 

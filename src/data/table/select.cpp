@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "data/table/column_values.h"
@@ -85,9 +86,7 @@ class Bound {
 /// What the names of the condition are called in the data: "label" may be cls.
 std::map<std::string, std::string> resolve(const Dataset& dataset, const Query& query) {
   const std::vector<std::string> known = small_names(dataset);
-  const auto has = [&](std::string_view name) {
-    return std::find(known.begin(), known.end(), name) != known.end();
-  };
+  const auto has = [&](std::string_view name) { return contains(known, name); };
   std::map<std::string, std::string> names;
   for (const Query::Node& node : query.nodes())
     for (const Query::Operand& operand : node.operands) {

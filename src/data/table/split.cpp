@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/contains.h"
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/parse_number.h"
@@ -53,7 +54,7 @@ std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
   for (const Column& column : set.columns())
     if (is_tabular(column.kind)) names.push_back(column.name);
   const auto found = set.find_column(name);
-  if (!found || std::find(names.begin(), names.end(), name) == names.end())
+  if (!found || !contains(names, name))
     fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; {}there are: {}",
                      set.path(), name,
                      names.empty() ? "" : fmt::format("did you mean '{}'? ", nearest(name, names)),

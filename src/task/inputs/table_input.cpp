@@ -8,6 +8,7 @@
 
 #include <millrace/random.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "data/encode/table_graph.h"
 #include "data/table/dates.h"
@@ -19,10 +20,6 @@
 
 namespace millrace::task {
 namespace {
-
-bool in_list(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// May a column of a table be looked at at all?
 bool is_table_column(const data::Column& column) {
@@ -235,18 +232,18 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
   for (const std::string& name : columns)
     if (const data::Column& column = samples.columns()[samples.column(name)];
         !is_table_column(column) &&
-        !(in_list(options.categories, name) && column.kind != data::ColumnKind::array))
+        !(contains(options.categories, name) && column.kind != data::ColumnKind::array))
       fail<InputError>("{}.columns: '{}' of {} is of {}, a table takes numbers and texts", key, name,
                        samples.path(), data::kind_name(column.kind));
   for (const data::Column& column : samples.columns()) {
     const bool used = columns.empty()
-                          ? !in_list(reading.taken, column.name) && !in_list(leave_out, column.name)
-                          : in_list(columns, column.name);
+                          ? !contains(reading.taken, column.name) && !contains(leave_out, column.name)
+                          : contains(columns, column.name);
     if (!used) options.leave_out.push_back(column.name);
   }
   for (const char* kind : decided_by_keys)
     for (const std::string& name : s.texts(kind))
-      if (!columns.empty() && !in_list(columns, name))
+      if (!columns.empty() && !contains(columns, name))
         fail<InputError>("{0}.{3}: '{1}' is none of {0}.columns ({2})", key, name, fmt::join(columns, ", "),
                          kind);
   return options;
@@ -289,12 +286,12 @@ void check_table(const Section& section, const Recipe& /*recipe*/) {
 std::string draft_table(const data::Dataset& samples, const std::vector<std::string>& columns) {
   data::TableOptions options = data::usual_table(samples);
   for (const data::Column& column : samples.columns())
-    if (!in_list(columns, column.name)) options.leave_out.push_back(column.name);
+    if (!contains(columns, column.name)) options.leave_out.push_back(column.name);
   const data::TableEncoder encoder = data::TableEncoder::learn(samples, options);
   std::map<std::string, std::vector<std::string>> taken_as;
   std::vector<size_t> places;
   for (const data::TableColumn& column : encoder.decisions()) {
-    if (!in_list(columns, column.column)) continue;
+    if (!contains(columns, column.column)) continue;
     taken_as[column.taken_as].push_back(column.column);
     const size_t place = samples.column(column.column);
     if (column.taken_as == "number" && samples.columns()[place].kind == data::ColumnKind::integer)
@@ -355,7 +352,7 @@ std::vector<Setting> table_settings() {
 std::vector<std::string> table_columns(const data::Dataset& samples, const std::vector<std::string>& taken) {
   std::vector<std::string> names;
   for (const data::Column& column : samples.columns())
-    if (is_table_column(column) && !in_list(taken, column.name)) names.push_back(column.name);
+    if (is_table_column(column) && !contains(taken, column.name)) names.push_back(column.name);
   return names;
 }
 
