@@ -39,7 +39,7 @@ Action declare_data_verify(Command& command) {
     progress.finish();
     if (a->json) {
       std::vector<Json> bad;
-      for (const data::BadContent& each : result.bad)
+      for (const data::BadSample& each : result.bad)
         bad.push_back(json_object({{"sample", each.index}, {"name", each.name}, {"why", each.why}}));
       fmt::print(
           "{}\n",
@@ -47,7 +47,7 @@ Action declare_data_verify(Command& command) {
               .text);
       return result.bad.empty() ? 0 : 1;
     }
-    for (const data::BadContent& each : result.bad) fmt::print("bad: {}: {}\n", each.name, each.why);
+    for (const data::BadSample& each : result.bad) fmt::print("bad: {}: {}\n", each.name, each.why);
     fmt::print("{}: {} samples, {} of them with a checksum in the index; {} bad\n", dataset->path(),
                thousands(result.samples), thousands(result.with_checksum),
                thousands(static_cast<int64_t>(result.bad.size())));

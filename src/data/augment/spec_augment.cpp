@@ -1,11 +1,11 @@
 #include "data/augment/spec_augment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "base/format.h"
+#include "base/parse_number.h"
 
 namespace millrace::data {
 namespace {
@@ -38,14 +38,12 @@ SpecAugment SpecAugment::parse(std::string_view text) {
   int* const numbers[] = {&s.frequency_masks, &s.most_mels, &s.time_masks, &s.most_frames};
   size_t count = 0;
   for (; words >> word; ++count) {
-    const char *begin = word.data(), *end = begin + word.size();
     if (count < 4) {
-      const auto [at, error] = std::from_chars(begin, end, *numbers[count]);
-      if (error != std::errc() || at != end || *numbers[count] < 0 || *numbers[count] > 10'000) refuse();
-    } else {
-      const auto [at, error] = std::from_chars(begin, end, s.most_share);
-      if (count > 4 || error != std::errc() || at != end || !(s.most_share >= 0 && s.most_share <= 1))
-        refuse();
+      int& number = *numbers[count];
+      if (!parse_number(word, number) || number < 0 || number > 10'000) refuse();
+    } else if (count > 4 || !parse_number(word, s.most_share) ||
+               !(s.most_share >= 0 && s.most_share <= 1)) {
+      refuse();
     }
   }
   if (count == 1 || count == 3) refuse();

@@ -3,20 +3,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include <millrace/dataset.h>
+#include <millrace/feed.h>
 
 namespace millrace::data {
 
-struct BadContent {
-  int64_t index = 0;
-  std::string name, why;
-};
 struct VerifyResult {
   int64_t samples = 0, with_checksum = 0;
-  std::vector<BadContent> bad;  // in the order of the samples
+  std::vector<BadSample> bad;  // in the order of the samples
 };
 
 /// Compares every sample with the CRC-32C in the index beside its file, where there is one (of a file of this

@@ -73,7 +73,7 @@ void check_indexed(const std::string& path, bool located) {
   const VerifyResult bad = verify(*open_dataset(path));
   REQUIRE(bad.bad.size() >= 1);
   bool named = false;
-  for (const BadContent& each : bad.bad) named |= each.index == 4;
+  for (const BadSample& each : bad.bad) named |= each.index == 4;
   CHECK(named);
 }
 
