@@ -1,5 +1,6 @@
 #include "base/parallel_for.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -43,6 +44,12 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
   work();
   for (std::thread& other : others) other.join();
   if (error) std::rethrow_exception(error);
+}
+
+void parallel_parts(int64_t count, int64_t part, int threads,
+                    const std::function<void(int64_t, int64_t)>& body) {
+  parallel_for((count + part - 1) / part, threads,
+               [&](int64_t p) { body(p * part, std::min((p + 1) * part, count)); });
 }
 
 }  // namespace millrace

@@ -11,4 +11,8 @@ namespace millrace {
 /// of a training.
 void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body);
 
+/// The same of parts of [0, count), each of `part` numbers, the last of what is left: body(first, end).
+void parallel_parts(int64_t count, int64_t part, int threads,
+                    const std::function<void(int64_t, int64_t)>& body);
+
 }  // namespace millrace

@@ -106,11 +106,10 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   constexpr int64_t least = 64, most = 4096, bytes = 1 << 20;
   const int64_t chunk =
       std::clamp(std::min(bytes / sample_bytes_, count / (4 * std::max(threads, 1))), least, most);
-  parallel_for((count + chunk - 1) / chunk, threads, [&](int64_t block) {
+  parallel_parts(count, chunk, threads, [&](int64_t first, int64_t end) {
     Reader own = reader();
-    const int64_t first = block * chunk, size = std::min(chunk, count - first);
-    keep_run(first, size, own, ahead.get());
-    const int64_t now = done += size;
+    keep_run(first, end - first, own, ahead.get());
+    const int64_t now = done += end - first;
     // Whoever finds another reporting leaves it at that; the last report is made below.
     if (progress && reporting.try_lock()) {
       progress(now, count);

@@ -159,10 +159,9 @@ void render_split(const fs::path& folder, const Split& split, const LettersOptio
                   const std::function<void()>& tick) {
   for (int label = 0; label < classes; ++label)
     fs::create_directories(folder / std::string(1, static_cast<char>('A' + label)));
-  constexpr int64_t block = 250;
-  parallel_for((split.count + block - 1) / block, options.threads, [&](int64_t part) {
+  parallel_parts(split.count, 250, options.threads, [&](int64_t first, int64_t end) {
     const Fonts fonts(split.fonts);
-    for (int64_t i = part * block; i < std::min((part + 1) * block, split.count); ++i) {
+    for (int64_t i = first; i < end; ++i) {
       RandomStream random(options.seed, stream, static_cast<uint64_t>(i));
       const char letter = static_cast<char>('A' + i % classes);
       const auto font = static_cast<size_t>(i / classes) % split.fonts.size();

@@ -71,10 +71,9 @@ Array sample_pictures(const Section& section, const Reading& reading) {
   std::vector<std::byte> all(static_cast<size_t>(count) * bytes);
   std::vector<char> good(static_cast<size_t>(count));
   const auto ahead = data::ahead_of(*samples, count, [](int64_t i) { return i; });
-  constexpr int64_t chunk = 64;
-  parallel_for((count + chunk - 1) / chunk, 0, [&](int64_t block) {
+  parallel_parts(count, 64, 0, [&](int64_t first, int64_t end) {
     const auto scratch = part->scratch();
-    for (int64_t i = block * chunk; i < std::min(count, (block + 1) * chunk); ++i) {
+    for (int64_t i = first; i < end; ++i) {
       if (ahead) ahead->reach(static_cast<uint64_t>(i));
       std::byte* const to = all.data() + static_cast<size_t>(i) * bytes;
       good[static_cast<size_t>(i)] = part->read(*samples, i, nullptr, scratch.get(), to).empty();

@@ -37,10 +37,9 @@ PictureColours picture_colours(const data::Dataset& samples, const std::string& 
   const data::Contents pictures(samples, data::ColumnKind::picture, column);
   const int64_t count = samples.count(), looks = std::min(count, most);
   std::vector<int> found(static_cast<size_t>(looks));
-  constexpr int64_t chunk = 32;
-  parallel_for((looks + chunk - 1) / chunk, 0, [&](int64_t block) {
+  parallel_parts(looks, 32, 0, [&](int64_t first, int64_t end) {
     data::PictureReader reader;
-    for (int64_t i = block * chunk; i < std::min(looks, (block + 1) * chunk); ++i) try {
+    for (int64_t i = first; i < end; ++i) try {
         found[static_cast<size_t>(i)] =
             channels_of(data::stored_picture(pictures.read(i * count / looks)), reader);
       } catch (const Error&) {  // a bad sample, which is told of where it is read

@@ -78,7 +78,7 @@ struct LearntSounds {
 /// Mean and deviation of the log-mels of the training sounds, or of some from all over them, by the fast
 /// transform: the same to the last bit wherever and however often it is asked.
 LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
-  constexpr int64_t most = 2000, chunk = 32;
+  constexpr int64_t most = 2000;
   const auto part = data::sound_part(*reading.samples, sound_options(settings, false));
   const auto sounds = data::sample_of(reading.samples, most);
   const int64_t count = sounds->count();
@@ -86,11 +86,10 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
   std::vector<std::string> wrong(static_cast<size_t>(count));
   std::mutex mutex;
   int64_t done = 0;
-  parallel_for((count + chunk - 1) / chunk, 0, [&](int64_t block) {
+  parallel_parts(count, 32, 0, [&](int64_t first, int64_t last) {
     data::MelSpectrogram mel(mel_options(settings));
     const auto scratch = part->scratch();
     std::vector<float> sound(static_cast<size_t>(sound_samples(settings))), levels;
-    const int64_t first = block * chunk, last = std::min(count, first + chunk);
     Moments mine;
     for (int64_t i = first; i < last; ++i) {
       const auto at = static_cast<size_t>(i);

@@ -281,16 +281,14 @@ std::map<std::string, int64_t, std::less<>> count_labels(const Dataset& samples,
                                                          const LabelColumns& columns) {
   std::map<std::string, int64_t, std::less<>> all;
   std::mutex mutex;
-  const int64_t count = samples.count();
-  parallel_for((count + labels_run - 1) / labels_run, 0, [&](int64_t r) {
+  parallel_parts(samples.count(), labels_run, 0, [&](int64_t first, int64_t end) {
     std::map<std::string, int64_t, std::less<>> mine;
-    columns.each(samples, r * labels_run, std::min(labels_run, count - r * labels_run),
-                 [&](int64_t, std::string_view label) {
-                   if (const auto at = mine.find(label); at != mine.end())
-                     ++at->second;
-                   else
-                     mine.emplace(label, 1);
-                 });
+    columns.each(samples, first, end - first, [&](int64_t, std::string_view label) {
+      if (const auto at = mine.find(label); at != mine.end())
+        ++at->second;
+      else
+        mine.emplace(label, 1);
+    });
     const std::lock_guard lock(mutex);
     for (const auto& [label, times] : mine) all[label] += times;
   });

@@ -183,10 +183,8 @@ PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Dat
   std::mutex mutex;
   std::atomic<int64_t> done{0};
   const auto total = static_cast<int64_t>(facts.size());
-  constexpr int64_t chunk = 64;
-  parallel_for((total + chunk - 1) / chunk, options.threads, [&](int64_t block) {
-    const int64_t end = std::min((block + 1) * chunk, total);
-    for (int64_t i = block * chunk; i < end; ++i) {
+  parallel_parts(total, 64, options.threads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
       Facts& f = facts[static_cast<size_t>(i)];
       const Looked& source = sources[static_cast<size_t>(f.place.source)];
       uint64_t bytes = 0;
@@ -196,7 +194,7 @@ PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Dat
       of.bytes += bytes;
       if (!why.empty()) of.bad.push_back({f.place.index, source.set.name(f.place.index), why});
     }
-    done += end - block * chunk;
+    done += end - begin;
     const std::lock_guard lock(mutex);
     if (options.progress) options.progress(done, total);
   });

@@ -41,12 +41,9 @@ std::vector<Seen> look_around(int64_t count, size_t most, LookClock::time_point 
   auto step = std::max<int64_t>(1, static_cast<int64_t>(0.618 * static_cast<double>(count)));
   while (std::gcd(step, count) != 1) ++step;
   std::vector<Seen> seen(std::min(most, static_cast<size_t>(count)));
-  constexpr int64_t chunk = 8;
-  const auto looks = static_cast<int64_t>(seen.size());
-  parallel_for((looks + chunk - 1) / chunk, 0, [&](int64_t block) {
+  parallel_parts(std::ssize(seen), 8, 0, [&](int64_t first, int64_t last) {
     PictureReader reader;
-    for (int64_t i = block * chunk; i < std::min(looks, (block + 1) * chunk) && LookClock::now() < end; ++i)
-      try {
+    for (int64_t i = first; i < last && LookClock::now() < end; ++i) try {
         look(i * step % count, reader, seen[static_cast<size_t>(i)]);
       } catch (const RemoteError&) {
         throw;                  // the server is away, and would be asked for each picture again
