@@ -1,9 +1,8 @@
 // Arrow's own files and streams (Feather version 2 is the file).
 // https://arrow.apache.org/docs/format/Columnar.html
-#include <cstring>
-
 #include "base/format.h"
 #include "base/has_at.h"
+#include "base/number_at.h"
 #include "data/formats/arrow_table.h"
 #include "data/formats/formats.h"
 
@@ -12,9 +11,8 @@ namespace {
 
 /// A stream begins with a mark and the size of its schema, which is a multiple of 8.
 bool is_stream(std::span<const uint8_t> head) {
-  uint32_t size = 0;
   if (head.size() < 16 || !has_at(head, 0, "\xff\xff\xff\xff")) return false;
-  std::memcpy(&size, &head[4], sizeof size);
+  const auto size = number_at<uint32_t>(&head[4]);
   return size > 0 && size % 8 == 0 && size < 1 << 26;
 }
 

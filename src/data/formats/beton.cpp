@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/number_at.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/formats/number_at.h"
 
 namespace millrace::data {
 namespace beton {

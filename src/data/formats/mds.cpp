@@ -2,6 +2,7 @@
 // offsets[N + 1] from the file's begin, its configuration as JSON, samples. A sample: a u32 size for each
 // column without a fixed one, then the values. Shards may be compressed whole (mosaicml/streaming,
 // streaming/base/format/mds/{reader,writer}.py).
+#include "base/number_at.h"
 #include "data/formats/mds.h"
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "data/formats/formats.h"
-#include "data/formats/number_at.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
 #include "data/io/open_file.h"

@@ -1,10 +1,10 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/number_at.h"
 #include "base/parse_number.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
-#include "data/formats/number_at.h"
 
 namespace millrace::data {
 namespace {

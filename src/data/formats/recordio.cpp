@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/number_at.h"
 #include "data/formats/formats.h"
-#include "data/formats/number_at.h"
 #include "data/table/index.h"
 
 namespace millrace::data {
@@ -90,8 +90,7 @@ class RecordIo final : public Dataset {
     const uint32_t flag = header(record, static_cast<size_t>(index));
     switch (column) {
       case 0: {
-        float label = 0;
-        std::memcpy(&label, record.data() + 4, sizeof label);
+        const auto label = number_at<float>(record.data() + 4);
         if (columns_[0].kind == ColumnKind::real) return double{label};
         Array labels(f32, {std::max<int64_t>(flag, 1)});
         if (flag == 0)
@@ -101,11 +100,8 @@ class RecordIo final : public Dataset {
         return labels;
       }
       case 1:
-      case 2: {
-        int64_t id = 0;
-        std::memcpy(&id, record.data() + 8 * column, sizeof id);
-        return id;
-      }
+      case 2:
+        return number_at<int64_t>(record.data() + 8 * column);
       default: {
         const size_t begin = image_header + 4 * size_t{flag};
         return record.part(begin, record.size() - begin);

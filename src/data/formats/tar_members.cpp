@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/number_at.h"
 
 namespace millrace::data {
 namespace {
@@ -38,8 +39,7 @@ bool parse_tar_number(const uint8_t* field, size_t size, uint64_t& value) {
 /// Four sums of 16 bits each, of every fourth pair of bytes.
 uint64_t pair_sums(const uint8_t* bytes) {
   constexpr uint64_t even = 0x00ff00ff00ff00ff;
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
+  const auto word = number_at<uint64_t>(bytes);
   return (word & even) + (word >> 8 & even);
 }
 

@@ -16,10 +16,10 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/number_at.h"
 #include "base/wire.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/formats/number_at.h"
 #include "data/io/compression.h"
 #include "data/table/indexed_samples.h"
 

@@ -5,16 +5,11 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number_at.h"
 #include "data/codecs/arrays/numpy_type.h"
 
 namespace millrace::data {
 namespace {
-
-int64_t word_at(std::span<const uint8_t> bytes, size_t at) {
-  int64_t value = 0;
-  std::memcpy(&value, &bytes[at], sizeof value);
-  return value;
-}
 
 std::string letters_at(std::span<const uint8_t> bytes, size_t at) {
   const auto* from = reinterpret_cast<const char*>(&bytes[at]);
@@ -25,7 +20,7 @@ std::string letters_at(std::span<const uint8_t> bytes, size_t at) {
 std::span<const uint8_t> take_chunk(std::span<const uint8_t>& bytes) {
   if (bytes.size() < 16 || letters_at(bytes, 0) != "~TenBin~")
     fail<InputError>("is no .ten file, or damaged");
-  const int64_t length = word_at(bytes, 8);
+  const int64_t length = number_at<int64_t>(&bytes[8]);
   if (length < 0 || static_cast<uint64_t>(length) > bytes.size() - 16)
     fail<InputError>("is cut off: a chunk of {} bytes, {} are there; copy it again", length,
                      bytes.size() - 16);
@@ -46,11 +41,11 @@ std::vector<std::pair<std::string, Array>> parse_tenbin(std::span<const uint8_t>
     NumpyType type{0, 0};
     if (dtype.size() == 2) type = {dtype[0], dtype[1] - '0'};
     if (!type.known()) fail<InputError>("holds elements of the unknown type '{}'", dtype);
-    const int64_t rank = word_at(header, 16);
+    const int64_t rank = number_at<int64_t>(&header[16]);
     if (rank < 0 || static_cast<uint64_t>(rank) > header.size() / 8 - 3)
       fail<InputError>("is damaged: an array of {} dimensions", rank);
     std::vector<int64_t> shape;
-    for (int64_t i = 0; i < rank; ++i) shape.push_back(word_at(header, 24 + 8 * static_cast<size_t>(i)));
+    for (int64_t i = 0; i < rank; ++i) shape.push_back(number_at<int64_t>(&header[24] + 8 * i));
     arrays.emplace_back(letters_at(header, 8), number_array(type, shape, take_chunk(bytes)));
   }
   return arrays;

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/has_at.h"
+#include "base/number_at.h"
 #include "data/codecs/pictures/cmyk.h"
 #include "data/codecs/pictures/turn.h"
 
@@ -125,9 +126,8 @@ void widen(const TiffLayout& layout, const uint8_t* from, size_t count, std::vec
     std::copy_n(from, count, to.data());
   } else if (layout.bits == 16) {
     for (size_t i = 0; i < count; ++i) {
-      uint16_t value = 0;
-      std::memcpy(&value, from + 2 * i, sizeof value);  // libtiff has swapped the bytes where it had to
-      to[i] = static_cast<uint8_t>((uint32_t{value} * 255 + 32895) >> 16);
+      const uint32_t value = number_at<uint16_t>(from + 2 * i);  // libtiff has swapped bytes where it had to
+      to[i] = static_cast<uint8_t>((value * 255 + 32895) >> 16);
     }
   } else {
     const unsigned most = (1U << layout.bits) - 1;

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/has_at.h"
+#include "base/number_at.h"
 #include "base/words.h"
 
 namespace millrace::data {
@@ -64,8 +65,7 @@ std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
   if (wave) {
     // libsndfile takes what is there for the whole. Programs that write into a pipe leave 0 or the largest
     // number.
-    uint32_t size = 0;
-    std::memcpy(&size, bytes.data() + 4, sizeof size);
+    const auto size = number_at<uint32_t>(bytes.data() + 4);
     if (size < 0x7fffff00 && bytes.size() + 1 < size + size_t{8})
       return fmt::format("it is cut off: {} of {} bytes", bytes.size(), size + size_t{8});
   }

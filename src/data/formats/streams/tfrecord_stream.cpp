@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
-#include "data/formats/number_at.h"
+#include "base/number_at.h"
 #include "data/formats/streams/stream.h"
 
 namespace millrace::data {

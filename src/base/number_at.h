@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace millrace::data {
+namespace millrace {
 
 template <typename T>
 T number_at(const uint8_t* bytes) {
@@ -13,4 +13,4 @@ T number_at(const uint8_t* bytes) {
   return value;
 }
 
-}  // namespace millrace::data
+}  // namespace millrace
