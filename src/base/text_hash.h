@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,13 @@ struct TextHash {
 };
 template <typename T>
 using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+/// One more of a text.
+inline void count_text(std::string_view text, TextMap<int64_t>& times) {
+  if (const auto at = times.find(text); at != times.end())
+    ++at->second;
+  else
+    times.emplace(text, 1);
+}
 
 }  // namespace millrace

@@ -336,14 +336,6 @@ void TableSeen::numbers_of(double value, int64_t rows) {
   hours = hours || value != std::floor(value);
 }
 
-void TableSeen::text(std::string_view value) {
-  const auto at = times.find(value);
-  if (at != times.end())
-    ++at->second;
-  else
-    times.emplace(value, 1);
-}
-
 void TableSeen::add(const TableSeen& later) {
   missing += later.missing;
   dates += later.dates;

@@ -7,6 +7,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/text_hash.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_ranges.h"
 #include "data/encode/table_seen.h"
@@ -36,7 +37,7 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
         ++seen.dates;
       is_number(value) ? seen.number(value) : void(++seen.missing);
     } else if (options.hash_ids == 0) {
-      seen.text(text ? values.contents[i] : made = category_text(values, i));
+      count_text(text ? values.contents[i] : made = category_text(values, i), seen.times);
     }
   }
 }

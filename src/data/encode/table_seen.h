@@ -2,8 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <string>
-#include <string_view>
 
 #include <millrace/dataset.h>
 
@@ -28,7 +26,6 @@ struct TableSeen {
   void number(double value);
   /// The same number so often, in no order of rows.
   void numbers_of(double value, int64_t rows);
-  void text(std::string_view value);
   /// That of the rows behind.
   void add(const TableSeen& later);
 };

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/text_hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "data/codecs/text/first_group.h"
@@ -133,18 +133,13 @@ class ClassColumn {
   std::optional<data::FirstGroup> pattern_;
 };
 
-struct ClassHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-
 /// What was learnt.
 struct KnownClasses {
   std::vector<std::string> names;
   std::vector<int64_t> counts;  // in the training data; empty: not known
   /// The classes have names that the column's numbers, 0 and up, stand for in this order.
   bool numbered = false;
-  std::unordered_map<std::string, int64_t, ClassHash, std::equal_to<>> ids;
+  TextMap<int64_t> ids;
 
   void index() {
     for (size_t i = 0; i < names.size(); ++i) ids.emplace(names[i], static_cast<int64_t>(i));
@@ -162,7 +157,7 @@ struct KnownClasses {
 /// Names in the order in which they come, and of each sample which it is.
 struct SeenClasses {
   std::vector<std::string> names;
-  std::unordered_map<std::string, int64_t, ClassHash, std::equal_to<>> ids;
+  TextMap<int64_t> ids;
   std::vector<int64_t> labels;
 
   int64_t id(std::string_view name) {

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/text_hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "data/feed/array_part.h"
@@ -282,13 +283,9 @@ std::map<std::string, int64_t, std::less<>> count_labels(const Dataset& samples,
   std::map<std::string, int64_t, std::less<>> all;
   std::mutex mutex;
   parallel_parts(samples.count(), labels_run, 0, [&](int64_t first, int64_t end) {
-    std::map<std::string, int64_t, std::less<>> mine;
-    columns.each(samples, first, end - first, [&](int64_t, std::string_view label) {
-      if (const auto at = mine.find(label); at != mine.end())
-        ++at->second;
-      else
-        mine.emplace(label, 1);
-    });
+    TextMap<int64_t> mine;
+    columns.each(samples, first, end - first,
+                 [&](int64_t, std::string_view label) { count_text(label, mine); });
     const std::lock_guard lock(mutex);
     for (const auto& [label, times] : mine) all[label] += times;
   });

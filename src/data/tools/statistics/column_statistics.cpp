@@ -22,11 +22,7 @@ class Times {
  public:
   void add(std::string_view text) {
     if (many_) return;
-    const auto at = texts_.find(text);
-    if (at != texts_.end())
-      ++at->second;
-    else
-      texts_.emplace(text, 1);
+    count_text(text, texts_);
     many_ = texts_.size() > most_different;
   }
   void add(int64_t bits) {
