@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -252,6 +253,14 @@ void remove_unfinished(const fs::path& folder, const std::function<bool(const st
     if (!gone && (since.count() == 0 || now - written > since)) left.push_back(at->path());
   }
   for (const fs::path& path : left) fs::remove_all(path, error);
+}
+
+void write_unflushed(const fs::path& path, std::span<const uint8_t> bytes) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) fail_writing(path, "create it", errno);
+  const bool written = bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  const int error = errno;
+  if (std::fclose(file) != 0 || !written) fail_writing(path, "write it", written ? errno : error);
 }
 
 void write_file(const fs::path& path, std::span<const uint8_t> bytes, unsigned mode) {

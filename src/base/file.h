@@ -87,6 +87,9 @@ void remove_unfinished(const std::filesystem::path& folder,
                        const std::function<bool(const std::string&)>& unfinished,
                        std::chrono::seconds since = {});
 
+/// A new file that is not flushed to the disk: of the many in a folder that gets its name when all are there.
+void write_unflushed(const std::filesystem::path& path, std::span<const uint8_t> bytes);
+
 /// AtomicFile in one call.
 void write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes, unsigned mode = 0644);
 void write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0644);

@@ -118,16 +118,7 @@ class FolderWriter final : public DatasetWriter {
     if (fs::exists(to, ignored))
       fail<InputError>("{}: two samples are called {}; give them different keys", path_, name);
     fs::create_directories(to.parent_path(), ignored);
-    write_new_file(to, content);
-  }
-  /// The folder is renamed as a whole: no file needs a step of its own, which would flush the disk each time.
-  static void write_new_file(const fs::path& to, std::span<const uint8_t> content) {
-    std::FILE* file = std::fopen(to.c_str(), "wb");
-    if (!file) fail_writing(to, "create it", errno);
-    const bool written =
-        content.empty() || std::fwrite(content.data(), 1, content.size(), file) == content.size();
-    const int error = errno;
-    if (std::fclose(file) != 0 || !written) fail_writing(to, "write it", written ? errno : error);
+    write_unflushed(to, content);
   }
 
   std::string path_, partial_;

@@ -5,14 +5,12 @@
 #include FT_OUTLINE_H
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <mutex>
 
 #include <millrace/random.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "data/codecs/pictures/jpeg.h"
@@ -119,20 +117,6 @@ std::vector<uint8_t> render(const Fonts& fonts, size_t font, char letter, Random
   return encode_jpeg(picture, jpeg_quality);
 }
 
-/// Plain writing: flushing 24,000 little files to the disk one by one would take minutes, and the folder is
-/// renamed only when all are there.
-void write_plainly(const fs::path& path, const std::vector<uint8_t>& bytes) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool good = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  const int write_error = errno;
-  const bool closed = file && std::fclose(file) == 0;
-  if (good && closed) return;
-  const int error = good ? errno : write_error;
-  fail<IoError>(
-      "{}: cannot be written: {}", path.string(),
-      error == ENOSPC ? "disk full; free some space or choose another folder" : std::strerror(error));
-}
-
 /// The font files of a split; IoError when one is missing.
 std::vector<fs::path> font_files(const fs::path& folder, bool held_out) {
   std::vector<fs::path> files;
@@ -165,8 +149,9 @@ void render_split(const fs::path& folder, const Split& split, const LettersOptio
       RandomStream random(options.seed, stream, static_cast<uint64_t>(i));
       const char letter = static_cast<char>('A' + i % classes);
       const auto font = static_cast<size_t>(i / classes) % split.fonts.size();
-      write_plainly(folder / std::string(1, letter) / fmt::format("{:05}.jpg", i / classes),
-                    render(fonts, font, letter, random));
+      // Flushing 24,000 little files to the disk one by one would take minutes.
+      write_unflushed(folder / std::string(1, letter) / fmt::format("{:05}.jpg", i / classes),
+                      render(fonts, font, letter, random));
       tick();
     }
   });
