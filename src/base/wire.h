@@ -35,15 +35,16 @@ class WireWriter {
     text_.append(fields.text_);
     return *this;
   }
+  /// A number of a packed list, whose text is the content of a field.
+  void raw_varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
+    text_.push_back(static_cast<char>(value));
+  }
 
   const std::string& text() const { return text_; }
 
  private:
   void key(int field, int wire_type) { raw_varint(static_cast<uint64_t>(field) << 3 | wire_type); }
-  void raw_varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
-    text_.push_back(static_cast<char>(value));
-  }
   WireWriter& fixed(int field, int wire_type, const void* value, size_t size) {
     key(field, wire_type);
     text_.append(static_cast<const char*>(value), size);  // little-endian, as the host is

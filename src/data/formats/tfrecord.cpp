@@ -500,11 +500,9 @@ class TfRecordWriter final : public DatasetWriter {
       const Array floats = array.converted(f32);
       packed.assign(static_cast<const char*>(floats.data()), static_cast<size_t>(floats.bytes()));
     } else {
-      for (int64_t i = 0; i < array.count(); ++i) {
-        auto number = static_cast<uint64_t>(array.int_at(i));
-        for (; number >= 0x80; number >>= 7) packed.push_back(static_cast<char>(number | 0x80));
-        packed.push_back(static_cast<char>(number));
-      }
+      WireWriter list;
+      for (int64_t i = 0; i < array.count(); ++i) list.raw_varint(static_cast<uint64_t>(array.int_at(i)));
+      packed = list.text();
     }
     return WireWriter().message(array.dtype().is_float() ? 2 : 3, WireWriter().bytes(1, packed));
   }
