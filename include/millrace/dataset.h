@@ -46,6 +46,12 @@ struct Column {
 
 /// A value of a column's kind; std::monostate where a sample has none.
 using Value = std::variant<std::monostate, int64_t, double, std::string, Bytes, Pixels, Array>;
+/// The number, whole or not, that it is; nothing of all else.
+inline std::optional<double> number_value(const Value& value) {
+  if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&value);
+  return real ? std::optional(*real) : std::nullopt;
+}
 
 /// For people, on one line of at most about `width` characters: "7", "\"a text…\"", "picture 32x32 colour",
 /// "888 bytes", "f32[2, 3] 0 1 2 …", "-" for a missing one.

@@ -138,10 +138,7 @@ std::string targets_text(const Output& output, const data::Dataset& samples) {
   double low = INFINITY, high = -INFINITY;
   int64_t missing = 0;
   for (int64_t i = 0; i < samples.count(); ++i) {
-    const data::Value value = samples.read(i, samples.column(column));
-    const auto* whole = std::get_if<int64_t>(&value);
-    const auto* real = std::get_if<double>(&value);
-    const double number = whole ? static_cast<double>(*whole) : real ? *real : NAN;
+    const double number = data::number_value(samples.read(i, samples.column(column))).value_or(NAN);
     if (!std::isfinite(number)) {
       ++missing;
       continue;

@@ -77,18 +77,13 @@ class IdxWriter final : public DatasetWriter {
   }
 
   void add_label(const Value& value) {
-    double number = 0;
-    if (const auto* integer = std::get_if<int64_t>(&value))
-      number = static_cast<double>(*integer);
-    else if (const auto* real = std::get_if<double>(&value))
-      number = *real;
-    else
-      fail<InputError>("{}: sample {} has no label; IDX keeps one for each", path_, count_);
-    if (!real_ && (number < INT32_MIN || number > INT32_MAX))
+    const auto number = number_value(value);
+    if (!number) fail<InputError>("{}: sample {} has no label; IDX keeps one for each", path_, count_);
+    if (!real_ && (*number < INT32_MIN || *number > INT32_MAX))
       fail<InputError>("{}: sample {} has the label {}, which IDX's 32-bit integer cannot hold", path_,
-                       count_, number);
-    narrow_ &= !real_ && number >= 0 && number <= 255;
-    labels_.push_back(number);
+                       count_, *number);
+    narrow_ &= !real_ && *number >= 0 && *number <= 255;
+    labels_.push_back(*number);
   }
 
   void write_labels(const std::string& path) const {

@@ -15,9 +15,7 @@ constexpr int64_t max_classes = 1'000'000;
 
 /// A whole number from 0 on that a value of a class holds; -1 when there is none.
 int64_t class_number(const Value& value) {
-  double number = -1;
-  if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&value)) number = *real;
+  double number = number_value(value).value_or(-1);
   if (const auto* array = std::get_if<Array>(&value); array && array->count() > 0) number = array->at(0);
   const bool whole = number >= 0 && number < static_cast<double>(max_classes) && number == std::floor(number);
   return whole ? static_cast<int64_t>(number) : -1;
@@ -202,13 +200,11 @@ std::vector<double> numbers_of(const Dataset& dataset, std::string_view column) 
   std::vector<double> values;
   for (int64_t i = 0; i < dataset.count(); ++i) {
     const Value value = dataset.read(i, at);
-    if (const auto* integer = std::get_if<int64_t>(&value))
-      values.push_back(static_cast<double>(*integer));
-    else if (const auto* real = std::get_if<double>(&value))
-      values.push_back(*real);
-    else
+    const auto number = number_value(value);
+    if (!number)
       fail<InputError>("{}: its {} is no number: {}", sample_text(dataset, i), column,
                        value_text(value, dataset.columns()[at].kind));
+    values.push_back(*number);
   }
   return values;
 }

@@ -39,9 +39,7 @@ class NamedSample final : public View {
 float weight_in(const Dataset& dataset, const std::string& column) {
   const size_t at = dataset.column(column);
   const Value value = dataset.read(0, at);
-  const auto* const integer = std::get_if<int64_t>(&value);
-  const auto* const real = std::get_if<double>(&value);
-  const double weight = integer ? static_cast<double>(*integer) : real ? *real : -1;
+  const double weight = number_value(value).value_or(-1);
   if (!(weight >= 0) || !std::isfinite(weight))
     fail<InputError>("its {} is {}: a weight is a number from 0 on", column,
                      value_text(value, dataset.columns()[at].kind));
