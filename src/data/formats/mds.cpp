@@ -2,7 +2,6 @@
 // offsets[N + 1] from the file's begin, its configuration as JSON, samples. A sample: a u32 size for each
 // column without a fixed one, then the values. Shards may be compressed whole (mosaicml/streaming,
 // streaming/base/format/mds/{reader,writer}.py).
-#include "base/number_at.h"
 #include "data/formats/mds.h"
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "base/number_at.h"
 #include "data/formats/formats.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
