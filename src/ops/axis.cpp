@@ -4,10 +4,24 @@
 
 namespace millrace::ops {
 
-int64_t checked_axis(const TypeContext& context, int rank) {
-  const int64_t axis = context.attributes.integer("axis");
+int64_t checked_axis(const TypeContext& context, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) context.error(fmt::format("there is no axis {}", axis));
-  return axis < 0 ? axis + rank : axis;
+  return from_front(axis, rank);
+}
+
+int64_t axis_of(const Attributes& attributes, int rank) {
+  return from_front(attributes.integer("axis"), rank);
+}
+
+int64_t checked_axis(const TypeContext& context, int rank) {
+  return checked_axis(context, context.attributes.integer("axis"), rank);
+}
+
+Shape picked_shape(const Shape& from, int64_t axis, const Shape& indices) {
+  Shape shape(from.begin(), from.begin() + axis);
+  shape.insert(shape.end(), indices.begin(), indices.end());
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  return shape;
 }
 
 std::vector<Type> float_type_with_axis(const TypeContext& context) {

@@ -5,8 +5,16 @@
 
 namespace millrace::ops {
 
-/// Attribute `axis`, made non-negative and checked against `rank`.
+/// An axis, of which negative ones count from the end.
+inline int64_t from_front(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
+/// The same, checked against `rank`.
+int64_t checked_axis(const TypeContext& context, int64_t axis, int rank);
+/// Of attribute `axis`.
+int64_t axis_of(const Attributes& attributes, int rank);
 int64_t checked_axis(const TypeContext& context, int rank);
+
+/// The shape of slices of `from` along an axis that indices of such a shape pick: they stand in its place.
+Shape picked_shape(const Shape& from, int64_t axis, const Shape& indices);
 
 /// Type rule: one float operand, whose type is the result's, and attribute `axis`.
 std::vector<Type> float_type_with_axis(const TypeContext& context);

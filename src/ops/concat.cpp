@@ -1,24 +1,18 @@
+#include <algorithm>
 #include <limits>
 
 #include <millrace/onnx_rule.h>
 
-#include "ops/build.h"
+#include "ops/axis.h"
 #include "ops/registry.h"
-#include "ops/rows.h"
 
 using namespace millrace;
 
 namespace {
 
-int64_t axis_of(const Attributes& attributes, int rank) {
-  const int64_t axis = attributes.integer("axis");
-  return axis < 0 ? axis + rank : axis;
-}
-
 std::vector<Type> concat_types(const TypeContext& c) {
   Type result = c.operands[0];
-  const int64_t axis = axis_of(c.attributes, result.shape.rank());
-  if (axis < 0 || axis >= result.shape.rank()) c.error("axis out of range");
+  const int64_t axis = ops::checked_axis(c, result.shape.rank());
   int64_t total = 0;
   for (const Type& operand : c.operands) {
     Shape other = operand.shape;
@@ -35,7 +29,7 @@ std::vector<Type> concat_types(const TypeContext& c) {
 
 /// Loads from each operand where the index falls into its part, the last one unconditionally.
 Scalar concat_element(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
-  const int64_t axis = axis_of(c.node.attributes, static_cast<int>(index.size()));
+  const int64_t axis = ops::axis_of(c.node.attributes, static_cast<int>(index.size()));
   int64_t end = c.node.types[0].shape[axis].size();
   Scalar value = b.constant(c.operands[0].dtype, 0);
   for (size_t k = c.operands.size(); k-- > 0;) {
@@ -52,7 +46,7 @@ Scalar concat_element(ElementBuilder& b, std::span<const Scalar> index, const El
 
 std::vector<Value> concat_gradient(const GradientContext& c) {
   const int rank = c.node.types[0].shape.rank();
-  const int64_t axis = axis_of(c.node.attributes, rank);
+  const int64_t axis = ops::axis_of(c.node.attributes, rank);
   std::vector<int64_t> starts(rank, 0), ends(rank, std::numeric_limits<int64_t>::max());
   std::vector<Value> parts;
   for (const Value& operand : c.operands) {
@@ -91,13 +85,13 @@ MILLRACE_OPERATOR(concat) {
     return c.graph.add(*c.node.op, parts, {{"axis", axis < 0 ? axis : axis + 1}});
   };
   op.rows = [](const RowContext& c) {
-    const bool whole = axis_of(c.node.attributes, c.node.types[0].shape.rank()) == 0 ||
+    const bool whole = ops::axis_of(c.node.attributes, c.node.types[0].shape.rank()) == 0 ||
                        std::find(c.rows.begin(), c.rows.end(), Rows::whole) != c.rows.end();
     return whole ? std::vector<char>{} : std::vector<char>(c.rows.size(), 1);
   };
   op.seams = [](const ElementContext& c, int dim) {
     std::vector<int64_t> seams;
-    if (axis_of(c.node.attributes, c.node.types[0].shape.rank()) != dim) return seams;
+    if (ops::axis_of(c.node.attributes, c.node.types[0].shape.rank()) != dim) return seams;
     int64_t end = 0;
     for (const Type& operand : c.operands) seams.push_back(end += operand.shape[dim].size());
     return seams;

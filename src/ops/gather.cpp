@@ -1,5 +1,6 @@
 #include <millrace/onnx_rule.h>
 
+#include "ops/axis.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -7,26 +8,15 @@ using namespace millrace;
 
 namespace {
 
-int64_t axis_of(const Node& node, const Shape& operand) {
-  const int64_t axis = node.attributes.integer("axis");
-  return axis < 0 ? axis + operand.rank() : axis;
-}
-
 std::vector<Type> gather_types(const TypeContext& c) {
   const Type &x = c.operands[0], &indices = c.operands[1];
   if (indices.dtype != i64 && indices.dtype != i32) c.error("the indices must be i64 or i32");
-  int64_t axis = c.attributes.integer("axis");
-  if (axis < 0) axis += x.shape.rank();
-  if (axis < 0 || axis >= x.shape.rank()) c.error("axis out of range");
-  Shape shape(x.shape.begin(), x.shape.begin() + axis);
-  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
-  shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
-  return {{x.dtype, shape}};
+  return {{x.dtype, ops::picked_shape(x.shape, ops::checked_axis(c, x.shape.rank()), indices.shape)}};
 }
 
 Scalar gather_element(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
   const Type &x = c.operands[0], &indices = c.operands[1];
-  const int64_t axis = axis_of(c.node, x.shape);
+  const int64_t axis = ops::axis_of(c.node.attributes, x.shape.rank());
   const int rank = indices.shape.rank();
   Scalar picked = b.load(1, index.subspan(axis, rank));
   if (indices.dtype != i64) picked = b.cast(picked, i64);
@@ -57,7 +47,7 @@ MILLRACE_OPERATOR(gather) {
     ops::Build b(c.graph);
     const Value base = b.zeros(c.operands[0]);
     return std::vector<Value>{c.graph.add("scatter_add", {base, c.operands[1], c.result_gradients[0]},
-                                          {{"axis", axis_of(c.node, b.shape(base))}}),
+                                          {{"axis", ops::axis_of(c.node.attributes, b.shape(base).rank())}}),
                               {}};
   };
   for (const DType dtype : all_dtypes()) op.samples.push_back({.operands = {{dtype, {6, 5}}, {i64, {9}}}});

@@ -1,6 +1,7 @@
 #include <millrace/onnx_rule.h>
 
 #include "base/format.h"
+#include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/registry.h"
 
@@ -13,9 +14,7 @@ std::vector<std::string> as_constant(const OnnxCall& c) {
   const Type& type = c.node.types[0];
   if (!type.shape.is_static())
     fail<InputError>("iota of shape {} cannot be exported: its sizes must be numbers", type.shape.str());
-  const int rank = type.shape.rank();
-  const int64_t axis = c.attributes().integer("axis");
-  const size_t counted = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  const auto counted = static_cast<size_t>(ops::axis_of(c.attributes(), type.shape.rank()));
   int64_t inner = 1;
   for (size_t d = counted + 1; d < type.shape.size(); ++d) inner *= type.shape[d].size();
   Array values(type);
@@ -38,14 +37,13 @@ MILLRACE_OPERATOR(iota) {
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
     const Shape& shape = c.attributes.shape("shape");
-    const int64_t axis = c.attributes.integer("axis");
-    if (axis < -shape.rank() || axis >= shape.rank()) c.error("axis out of range");
+    ops::checked_axis(c, shape.rank());
     if (c.attributes.dtype("dtype").is_bool()) c.error("dtype is not supported");
     return std::vector<Type>{{c.attributes.dtype("dtype"), shape}};
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
-    const int64_t axis = c.node.attributes.integer("axis");
-    return b.cast(index[axis < 0 ? axis + index.size() : axis], c.node.types[0].dtype);
+    const int64_t axis = ops::axis_of(c.node.attributes, static_cast<int>(index.size()));
+    return b.cast(index[axis], c.node.types[0].dtype);
   };
   for (const DType dtype : ops::computed_dtypes())
     if (!dtype.is_bool()) op.samples.push_back({.attributes = {{"shape", Shape{19}}, {"dtype", dtype}}});

@@ -1,3 +1,4 @@
+#include "ops/axis.h"
 #include "ops/norm.h"
 #include "ops/registry.h"
 
@@ -9,9 +10,7 @@ std::vector<Type> layer_norm_grad_types(const TypeContext& c) {
   const Type &x = c.operands[0], &g = c.operands[1];
   if (!x.dtype.is_float()) c.error("dtype is not supported");
   if (g != x) c.error("the result's gradient must be " + x.str());
-  int64_t axis = c.attributes.integer("axis");
-  if (axis < 0) axis += x.shape.rank();
-  if (axis < 0 || axis >= x.shape.rank()) c.error("axis out of range");
+  const int64_t axis = ops::checked_axis(c, x.shape.rank());
   const bool bias = c.attributes.flag("bias"), weight = c.operands.size() > 2;
   if (bias && !weight) c.error("a bias comes with a weight");
   std::vector<Type> types = {x};

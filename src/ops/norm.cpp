@@ -20,7 +20,7 @@ void check_epsilon(const TypeContext& context) {
 
 std::vector<int64_t> trailing_axes(int64_t axis, int rank) {
   std::vector<int64_t> axes;
-  for (int64_t d = axis < 0 ? axis + rank : axis; d < rank; ++d) axes.push_back(d);
+  for (int64_t d = from_front(axis, rank); d < rank; ++d) axes.push_back(d);
   return axes;
 }
 

@@ -5,17 +5,16 @@
 #include <millrace/narrow_types.h>
 #include <millrace/onnx_rule.h>
 
+#include "ops/axis.h"
 #include "ops/build.h"
 
 namespace millrace::ops {
+namespace {
 
+/// Axes made non-negative, sorted and checked against `rank`; an empty list means all axes.
 std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, const TypeContext& context) {
   std::vector<int64_t> out;
-  for (int64_t axis : axes) {
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) context.error("axis out of range");
-    out.push_back(axis);
-  }
+  for (const int64_t axis : axes) out.push_back(checked_axis(context, axis, rank));
   if (axes.empty())
     for (int d = 0; d < rank; ++d) out.push_back(d);
   std::sort(out.begin(), out.end());
@@ -23,9 +22,11 @@ std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, 
   return out;
 }
 
+}  // namespace
+
 Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes) {
   Shape kept = shape;
-  for (int64_t axis : axes) kept[axis < 0 ? axis + shape.rank() : axis] = 1;
+  for (int64_t axis : axes) kept[from_front(axis, shape.rank())] = 1;
   if (axes.empty())
     for (Dim& dim : kept) dim = 1;
   return kept;

@@ -10,9 +10,6 @@ namespace millrace::ops {
 Operator reduction_operator(std::string_view name, std::string_view doc, Reduction reduction,
                             std::vector<DType> dtypes);
 
-/// Axes made non-negative, sorted and checked against `rank`; an empty list means all axes.
-std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, const TypeContext& context);
-
 /// The operand's shape with reduced axes set to 1: the shape to broadcast a reduction's gradient from.
 Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes);
 

@@ -1,6 +1,7 @@
 #include "ops/scatter_add.h"
 
 #include "base/format.h"
+#include "ops/axis.h"
 #include "ops/filled.h"
 #include "ops/registry.h"
 
@@ -13,13 +14,8 @@ std::vector<Type> scatter_add_types(const TypeContext& c) {
   if (indices.dtype != i64 && indices.dtype != i32) c.error("the indices must be i64 or i32");
   if (base.dtype != updates.dtype || base.dtype.is_bool())
     c.error("base and updates must have the same number dtype");
-  const int rank = base.shape.rank();
-  int64_t axis = c.attributes.integer("axis");
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) c.error("axis out of range");
-  Shape expected(base.shape.begin(), base.shape.begin() + axis);
-  expected.insert(expected.end(), indices.shape.begin(), indices.shape.end());
-  expected.insert(expected.end(), base.shape.begin() + axis + 1, base.shape.end());
+  const Shape expected =
+      ops::picked_shape(base.shape, ops::checked_axis(c, base.shape.rank()), indices.shape);
   if (updates.shape != expected) c.error(fmt::format("the updates must have shape {}", expected.str()));
   return {base};
 }

@@ -1,6 +1,7 @@
 #include <millrace/narrow_types.h>
 
 #include "base/format.h"
+#include "ops/axis.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -13,8 +14,7 @@ std::vector<Type> scatter_rows_types(const TypeContext& c) {
   if (indices.dtype != i64 && indices.dtype != i32) c.error("the indices must be i64 or i32");
   if (base.dtype != rows.dtype) c.error("base and rows must have the same dtype");
   if (base.shape.rank() < 1) c.error("the base must have rows");
-  Shape expected = indices.shape;
-  expected.insert(expected.end(), base.shape.begin() + 1, base.shape.end());
+  const Shape expected = ops::picked_shape(base.shape, 0, indices.shape);
   if (rows.shape != expected) c.error(fmt::format("the rows must have shape {}", expected.str()));
   return {base};
 }

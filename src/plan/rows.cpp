@@ -3,13 +3,11 @@
 
 #include <millrace/operator.h>
 
-#include "base/format.h"
+#include "ops/axis.h"
 #include "plan/loop.h"
 
 namespace millrace {
 namespace {
-
-int64_t axis_from_front(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
 
 /// Copies a graph with another number of rows.
 class RowCutter {
@@ -92,7 +90,7 @@ class RowCutter {
     if (node.op->op_class == OpClass::reduction) {
       const std::vector<int64_t>& axes = node.attributes.ints("axes");
       const bool across = axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t axis) {
-                            return axis_from_front(axis, types[0].shape.rank()) == 0;
+                            return ops::from_front(axis, types[0].shape.rank()) == 0;
                           });
       return across ? std::vector<char>{} : std::vector<char>{1};
     }

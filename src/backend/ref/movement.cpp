@@ -3,6 +3,7 @@
 
 #include "backend/ref/index.h"
 #include "backend/ref/registry.h"
+#include "ops/axis.h"
 
 using namespace millrace;
 using namespace millrace::ref;
@@ -70,8 +71,7 @@ MILLRACE_REF(pad) {
 MILLRACE_REF(concat) {
   Array out(node.types[0]);
   const std::vector<int64_t> stride = strides(out.shape().sizes());
-  const int64_t given = node.attributes.integer("axis"),
-                axis = given < 0 ? given + out.shape().rank() : given;
+  const int64_t axis = ops::axis_of(node.attributes, out.shape().rank());
   int64_t start = 0;
   for (const Array& operand : operands) {
     for_each_index(operand.shape().sizes(), [&](int64_t i, std::span<const int64_t> index) {
@@ -86,7 +86,7 @@ MILLRACE_REF(gather) {
   const Array &x = operands[0], &indices = operands[1];
   Array out(node.types[0]);  // zeros stay where an index is outside
   const std::vector<int64_t> sizes = x.shape().sizes();
-  const int64_t given = node.attributes.integer("axis"), axis = given < 0 ? given + x.shape().rank() : given;
+  const int64_t axis = ops::axis_of(node.attributes, x.shape().rank());
   int64_t inner = 1, outer = 1;
   for (size_t d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
   for (int64_t d = 0; d < axis; ++d) outer *= sizes[d];
@@ -113,8 +113,7 @@ MILLRACE_REF(one_hot) {
 
 MILLRACE_REF(iota) {
   Array out(node.types[0]);
-  const int64_t given = node.attributes.integer("axis"),
-                axis = given < 0 ? given + out.shape().rank() : given;
+  const int64_t axis = ops::axis_of(node.attributes, out.shape().rank());
   for_each_index(out.shape().sizes(),
                  [&](int64_t i, std::span<const int64_t> index) { out.set_int(i, index[axis]); });
   return {out};

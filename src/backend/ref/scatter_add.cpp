@@ -1,12 +1,13 @@
 #include "backend/ref/registry.h"
 
+#include "ops/axis.h"
+
 using namespace millrace;
 
 MILLRACE_REF(scatter_add) {
   const Array &base = operands[0], &indices = operands[1], &updates = operands[2];
   const std::vector<int64_t> sizes = base.shape().sizes();
-  int64_t axis = node.attributes.integer("axis");
-  if (axis < 0) axis += static_cast<int64_t>(sizes.size());
+  const int64_t axis = ops::axis_of(node.attributes, base.shape().rank());
   int64_t inner = 1;
   for (size_t d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
   const int64_t count = indices.count();

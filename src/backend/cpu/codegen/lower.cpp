@@ -9,6 +9,7 @@
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
 #include "ir/alone.h"
+#include "ops/axis.h"
 
 namespace millrace::codegen {
 namespace {
@@ -251,7 +252,7 @@ void Lowering::reduce(const Node& node, int result) {
   const Type& type = node.types[0];
   const std::vector<int64_t>& axes = node.attributes.ints("axes");
   std::vector<bool> is_reduced(shape.rank(), axes.empty());
-  for (const int64_t axis : axes) is_reduced[axis < 0 ? axis + shape.rank() : axis] = true;
+  for (const int64_t axis : axes) is_reduced[ops::from_front(axis, shape.rank())] = true;
   std::vector<int> at;
   for (int d = 0; d < shape.rank(); ++d) {
     if (!is_reduced[d]) at.push_back(index_[d]);

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
+#include "ops/axis.h"
 #include "ops/is.h"
 
 namespace millrace::cpu {
@@ -26,10 +27,9 @@ struct Rows {
 
 Rows rows_of(const KernelRequest& request) {
   const Shape& x = request.operand_type(0).shape;
-  const int64_t axis = request.node.attributes.integer("axis");
+  const int64_t axis = ops::axis_of(request.node.attributes, x.rank());
   Rows rows;
-  for (int d = 0; d < x.rank(); ++d)
-    (d < (axis < 0 ? axis + x.rank() : axis) ? rows.count : rows.width) *= x[d].size();
+  for (int d = 0; d < x.rank(); ++d) (d < axis ? rows.count : rows.width) *= x[d].size();
   rows.epsilon = static_cast<float>(request.node.attributes.number("eps"));
   return rows;
 }

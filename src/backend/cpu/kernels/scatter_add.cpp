@@ -4,6 +4,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ops/axis.h"
 #include "target/provider.h"
 
 namespace millrace::cpu {
@@ -16,8 +17,7 @@ struct Sizes {
 
 Sizes sizes_of(const KernelRequest& request) {
   const Shape& base = request.operand_type(0).shape;
-  int64_t axis = request.node.attributes.integer("axis");
-  if (axis < 0) axis += base.rank();
+  const int64_t axis = ops::axis_of(request.node.attributes, base.rank());
   Sizes s;
   for (int d = 0; d < axis; ++d) s.outer *= base[d].size();
   s.axis = base[static_cast<size_t>(axis)].size();
