@@ -144,12 +144,12 @@ class Airbench : public Module {
   Linear* head_ = nullptr;
 };
 
-Model airbench(const std::string& kind, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {3, 32, 32}, kind);
+Model airbench(const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {3, 32, 32}, "airbench");
   if (input[1].size() < 25 || input[2].size() < 25)
     fail<InputError>("airbench needs pictures of at least 25 × 25, not {}", input.str());
   auto net = std::make_shared<Airbench>(input[0].size(), options.classes ? options.classes : 10);
-  Model model{kind, net, {{"x0", batch_of(input)}}};
+  Model model{"airbench", net, {{"x0", batch_of(input)}}};
   model.fit = [net](const Array& pictures) { net->fit(pictures); };
   return model;
 }
@@ -160,7 +160,7 @@ MILLRACE_ARCHITECTURE(airbench){
     .name = "airbench",
     .doc = "quickly trained network for pictures of about 32 × 32",
     .takes = "picture",
-    .make = [](const Settings&, const ModelOptions& options) { return airbench("airbench", options); },
+    .make = airbench,
 };
 
 }  // namespace millrace::nn::models

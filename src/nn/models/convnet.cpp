@@ -7,10 +7,10 @@
 namespace millrace::nn::models {
 namespace {
 
-Model convnet(const std::string& kind, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {1, 32, 32}, kind);
+Model convnet(const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {1, 32, 32}, "convnet");
   if (input[1].size() < 16 || input[2].size() < 16)
-    fail<InputError>("{} needs pictures of at least 16 × 16, not {}", kind, input.str());
+    fail<InputError>("convnet needs pictures of at least 16 × 16, not {}", input.str());
   auto layers = std::make_shared<Sequential>();
   int64_t in = input[0].size();
   for (const int64_t width : {32, 64, 128}) {
@@ -21,7 +21,7 @@ Model convnet(const std::string& kind, const ModelOptions& options) {
   append_conv_norm(*layers, in, 128, 3, {.padding = 1}, nn::relu());
   layers->append(nn::global_avg_pool());
   layers->append(std::make_shared<Linear>(128, options.classes ? options.classes : 10));
-  return {kind, layers, {{"x0", batch_of(input)}}};
+  return {"convnet", layers, {{"x0", batch_of(input)}}};
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ MILLRACE_ARCHITECTURE(convnet){
     .name = "convnet",
     .doc = "four convolutions with batch norm, for small pictures",
     .takes = "picture",
-    .make = [](const Settings&, const ModelOptions& options) { return convnet("convnet", options); },
+    .make = convnet,
 };
 
 }  // namespace millrace::nn::models

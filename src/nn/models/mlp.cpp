@@ -6,10 +6,10 @@
 namespace millrace::nn::models {
 namespace {
 
-Model mlp(const std::string& kind, const ModelOptions& options) {
+Model mlp(const Settings& /*settings*/, const ModelOptions& options) {
   if (!options.ids.empty())
-    fail<InputError>("{} takes numbers only; the model 'table' takes categories too", kind);
-  const int64_t columns = usual_columns(options, kind);
+    fail<InputError>("mlp takes numbers only; the model 'table' takes categories too");
+  const int64_t columns = usual_columns(options, "mlp");
   auto layers = std::make_shared<Sequential>();
   int64_t in = columns;
   for (const int64_t width : {128, 64}) {
@@ -19,7 +19,7 @@ Model mlp(const std::string& kind, const ModelOptions& options) {
     in = width;
   }
   layers->append(std::make_shared<Linear>(in, options.classes ? options.classes : 2));
-  return {kind, layers, {{"x0", batch_of({columns})}}};
+  return {"mlp", layers, {{"x0", batch_of({columns})}}};
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ MILLRACE_ARCHITECTURE(mlp){
     .name = "mlp",
     .doc = "two layers with layer norm over the numbers of a table",
     .takes = "table",
-    .make = [](const Settings&, const ModelOptions& options) { return mlp("mlp", options); },
+    .make = mlp,
 };
 
 }  // namespace millrace::nn::models

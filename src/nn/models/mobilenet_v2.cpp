@@ -48,9 +48,9 @@ class MobileNetV2 : public Module {
   Linear& head_;
 };
 
-Model mobilenet_v2(const std::string& kind, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {3, 224, 224}, kind);
-  return {kind,
+Model mobilenet_v2(const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {3, 224, 224}, "mobilenet_v2");
+  return {"mobilenet_v2",
           std::make_shared<MobileNetV2>(input[0].size(), options.classes ? options.classes : 1000),
           {{"x0", batch_of(input)}}};
 }
@@ -61,8 +61,7 @@ MILLRACE_ARCHITECTURE(mobilenet_v2){
     .name = "mobilenet_v2",
     .doc = "MobileNetV2, for fewer operations",
     .takes = "picture",
-    .make = [](const Settings&,
-               const ModelOptions& options) { return mobilenet_v2("mobilenet_v2", options); },
+    .make = mobilenet_v2,
 };
 
 }  // namespace millrace::nn::models
