@@ -8,6 +8,7 @@
 
 #include "autodiff/gradient.h"
 #include "base/format.h"
+#include "ir/values.h"
 #include "ops/build.h"
 #include "ops/filled.h"
 #include "ops/scan.h"
@@ -138,11 +139,7 @@ class BackwardBody {
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(map_.at(operand));
     to_.set_location(node.location);
-    const Value added = to_.add_copy(joint_.graph, i, std::move(operands));
-    for (size_t r = 0; r < node.types.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      map_[{i, result}] = {added.node, result};
-    }
+    map_results(map_, joint_.graph, i, to_.add_copy(joint_.graph, i, std::move(operands)));
   }
 
   void set_outputs(const std::vector<Value>& sums) {

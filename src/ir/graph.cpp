@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "ir/values.h"
 
 namespace millrace {
 namespace {
@@ -165,11 +166,9 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
     for (const Type& type : node.types)
       if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   } else {
-    std::vector<Type> body_types;
-    for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
-    if (given_types != body_types)
+    if (given_types != types_of(*body, body->inputs()))
       fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
-    for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+    node.types = types_of(*body, body->outputs());
   }
   node.operands = std::move(operands);
   node.attributes = std::move(attributes);
@@ -225,14 +224,13 @@ void Graph::verify() const {
   for (int i = 0; i < size(); ++i) {
     const Node& n = nodes_[i];
     MILLRACE_CHECK(n.op != nullptr, "node {} has no operator", i);
-    std::vector<Type> operand_types;
     for (const Value& operand : n.operands) {
       MILLRACE_CHECK(operand.node >= 0 && operand.node < i, "node {} ({}) uses a later value", i, n.op->name);
       MILLRACE_CHECK(
           operand.output >= 0 && operand.output < static_cast<int>(nodes_[operand.node].types.size()),
           "node {} ({}) uses result {} of {}", i, n.op->name, operand.output, nodes_[operand.node].op->name);
-      operand_types.push_back(type(operand));
     }
+    const std::vector<Type> operand_types = types_of(*this, n.operands);
     if (n.op->types) {
       const std::vector<Type> types =
           n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location, n.body.get()});

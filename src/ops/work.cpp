@@ -4,6 +4,8 @@
 
 #include <millrace/operator.h>
 
+#include "ir/values.h"
+
 namespace millrace::ops {
 namespace {
 
@@ -47,12 +49,6 @@ class Counter : public ElementBuilder {
   double count_ = 0;
 };
 
-std::vector<Type> operand_types(const Graph& graph, const Node& node) {
-  std::vector<Type> types;
-  for (const Value& operand : node.operands) types.push_back(graph.type(operand));
-  return types;
-}
-
 double elements(const Type& type) { return static_cast<double>(type.shape.count()); }
 
 }  // namespace
@@ -67,7 +63,7 @@ double flops(const Graph& graph, const Node& node) {
   const Operator& op = *node.op;
   if (op.flops) return op.flops(graph, node);
   if (node.body) return flops(*node.body);
-  const std::vector<Type> types = operand_types(graph, node);
+  const std::vector<Type> types = types_of(graph, node.operands);
   Counter counter(types);
   if (op.reduction) {
     const bool arithmetic =

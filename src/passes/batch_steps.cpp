@@ -5,21 +5,13 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ir/values.h"
 #include "ops/build.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
 #include "passes/rules/axes.h"
 
 namespace millrace {
-namespace {
-
-std::vector<Type> operand_types(const Graph& graph, const Node& node) {
-  std::vector<Type> types;
-  for (const Value& operand : node.operands) types.push_back(graph.type(operand));
-  return types;
-}
-
-}  // namespace
 
 bool StepBatcher::can_batch(const Graph& body, const Node& node, const std::vector<char>& stacked) {
   const Operator& op = *node.op;
@@ -27,7 +19,7 @@ bool StepBatcher::can_batch(const Graph& body, const Node& node, const std::vect
   for (const Value& operand : node.operands) operands.push_back(stacked[operand.node]);
   if (std::count(operands.begin(), operands.end(), 0) == static_cast<int64_t>(operands.size())) return true;
   if (op.op_class == OpClass::elementwise || op.op_class == OpClass::reduction) return true;
-  return op.stack && (!op.can_stack || op.can_stack(node, operand_types(body, node), operands));
+  return op.stack && (!op.can_stack || op.can_stack(node, types_of(body, node.operands), operands));
 }
 
 Shape StepBatcher::with_steps(const Shape& shape) const {
@@ -55,13 +47,7 @@ Value StepBatcher::reduction(const Node& node) {
 }
 
 Value StepBatcher::emit(Value body_value) {
-  if (!map_.contains(body_value)) {
-    const Value first = emit_node(body_value.node);
-    for (size_t r = 0; r < body_.node(body_value).types.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      map_[{body_value.node, result}] = {first.node, first.output + result};
-    }
-  }
+  if (!map_.contains(body_value)) map_results(map_, body_, body_value.node, emit_node(body_value.node));
   return map_.at(body_value);
 }
 
@@ -82,7 +68,7 @@ Value StepBatcher::emit_node(int index) {
 }
 
 Value StepBatcher::by_rule(const Node& node) {
-  const std::vector<Type> types = operand_types(body_, node);
+  const std::vector<Type> types = types_of(body_, node.operands);
   StackContext context{to_, node, types, {}, length_, {}, {}};
   for (const Value& operand : node.operands) context.stacked.push_back(stacked(operand) ? 1 : 0);
   // Operands are emitted when the rule asks for them.

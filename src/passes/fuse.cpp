@@ -8,6 +8,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ir/values.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -32,11 +33,7 @@ struct Group {
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
-      : graph_(graph), homes_(graph.size()), owner_(graph.size(), -1), users_(graph.size()) {
-    for (int i = 0; i < graph.size(); ++i)
-      for (const Value& operand : graph.node(i).operands)
-        if (users_[operand.node].empty() || users_[operand.node].back() != i)
-          users_[operand.node].push_back(i);
+      : graph_(graph), homes_(graph.size()), owner_(graph.size(), -1), users_(users_of(graph)) {
     for (int i = 0; i < graph.size(); ++i)
       if (graph.node(i).op->op_class == OpClass::view && !graph.node(i).op->reshapes()) cuts_.push_back(i);
     compared_.assign(graph.size(), false);
@@ -470,10 +467,7 @@ class Fuser {
     for (const Value& operand : n.operands) operands.push_back(emit_into(body, g, operand));
     body.graph->set_location(n.location);
     const Value added = body.graph->add(*n.op, std::move(operands), n.attributes);
-    for (size_t r = 0; r < n.types.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      body.map[{value.node, result}] = {added.node, result};
-    }
+    map_results(body.map, graph_, value.node, added);
     return body.map[value];
   }
 

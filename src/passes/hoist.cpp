@@ -6,6 +6,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ir/values.h"
 #include "ops/build.h"
 #include "ops/matmul.h"
 #include "ops/scan.h"
@@ -110,12 +111,11 @@ class Split {
     stepped_.assign(body_.size(), 0);
     for (int k = 0; k < s_.carries; ++k) carried_[body_.inputs()[k].node] = 1;
     for (int k = 0; k < s_.sequences; ++k) stepped_[body_.inputs()[s_.carries + k].node] = 1;
-    users_.resize(body_.size());
+    users_ = users_of(body_);
     for (int i = 0; i < body_.size(); ++i)
       for (const Value& operand : body_.node(i).operands) {
         carried_[i] |= carried_[operand.node];
         stepped_[i] |= stepped_[operand.node];
-        users_[operand.node].push_back(i);
       }
     stacked_ = carried_;
     for (int i = 0; i < body_.size(); ++i) stacked_[i] |= stepped_[i];
@@ -262,11 +262,7 @@ class Split {
       std::vector<Value> operands;
       for (const Value& operand : node.operands) operands.push_back(map.at(operand));
       loop.set_location(node.location);
-      const Value added = loop.add_copy(body_, i, std::move(operands));
-      for (size_t r = 0; r < node.types.size(); ++r) {
-        const auto result = static_cast<int32_t>(r);
-        map[{i, result}] = {added.node, result};
-      }
+      map_results(map, body_, i, loop.add_copy(body_, i, std::move(operands)));
     }
     std::vector<Value> outputs;
     for (const int k : kept_carries_) outputs.push_back(map.at(body_.outputs()[k]));

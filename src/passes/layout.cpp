@@ -6,6 +6,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ir/values.h"
 #include "target/provider.h"
 
 namespace millrace {
@@ -151,10 +152,7 @@ class LayoutChooser {
     sync();
     const Value added = rewrite_[{i, 0}];
     for (size_t r = 0; r < results.size(); ++r) layouts_[added.node][r] = results[r];
-    for (size_t r = 0; r < results.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      originals_[{i, result}] = {added.node, result};
-    }
+    map_results(originals_, graph_, i, added);
   }
 
   /// The value as its producer stores it, not a copy of it.

@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "ir/values.h"
 #include "ops/build.h"
 #include "ops/scatter_add.h"
 #include "passes/pass.h"
@@ -20,9 +21,7 @@ constexpr int64_t kLeastTableBytes = 4 << 20, kLeastRowsAnIndex = 4;
 class SparseGradients {
  public:
   SparseGradients(const Graph& graph, bool exact)
-      : graph_(graph), exact_(exact), rewrite_(graph), users_(graph.size()) {
-    for (int i = 0; i < graph.size(); ++i)
-      for (const Value& operand : graph.node(i).operands) users_[operand.node].push_back(i);
+      : graph_(graph), exact_(exact), rewrite_(graph), users_(users_of(graph)) {
     is_output_.assign(graph.size(), false);
     for (const Value& output : graph.outputs()) is_output_[output.node] = true;
   }

@@ -6,6 +6,7 @@
 
 #include <millrace/operator.h>
 
+#include "ir/values.h"
 #include "ops/filled.h"
 #include "ops/is.h"
 #include "passes/pass.h"
@@ -47,10 +48,7 @@ bool bell(const Graph& body, const Node& node) {
 class Storer {
  public:
   Storer(const Graph& graph, DType narrow)
-      : graph_(graph), narrow_(narrow), users_(graph.size()), rewrite_(graph) {
-    for (int i = 0; i < graph.size(); ++i)
-      for (const Value& operand : graph.node(i).operands) users_[operand.node].push_back(i);
-  }
+      : graph_(graph), narrow_(narrow), users_(users_of(graph)), rewrite_(graph) {}
 
   Graph run() {
     rewrite_.go_through([&](int i) {

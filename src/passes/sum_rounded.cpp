@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "ir/values.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -39,9 +40,7 @@ int rounded_twin(const Node& loop, size_t r) {
 // memory holds them once.
 static Graph sum_rounded(const Graph& graph, const PassContext& context) {
   if (context.precision == "fp32") return graph;
-  std::vector<std::vector<int>> users(graph.size());
-  for (int i = 0; i < graph.size(); ++i)
-    for (const Value& operand : graph.node(i).operands) users[operand.node].push_back(i);
+  const std::vector<std::vector<int>> users = users_of(graph);
   const auto only_summed = [&](Value value) {
     const auto& outputs = graph.outputs();
     return std::find(outputs.begin(), outputs.end(), value) == outputs.end() &&

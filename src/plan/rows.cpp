@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "ir/values.h"
 #include "ops/axis.h"
 #include "plan/loop.h"
 
@@ -77,12 +78,10 @@ class RowCutter {
 
   /// Which operands a row of the result takes the same row of; empty: rows depend on each other.
   std::vector<char> by_row(const Node& node) const {
-    std::vector<Type> types;
+    const std::vector<Type> types = types_of(graph_, node.operands);
     std::vector<Rows> rows;
-    for (const Value& operand : node.operands) {
-      types.push_back(graph_.type(operand));
+    for (const Value& operand : node.operands)
       rows.push_back(has_rows(operand) ? Rows::own : repeats(operand) ? Rows::repeated : Rows::whole);
-    }
     if (node.op->op_class == OpClass::elementwise) {
       const bool whole = std::find(rows.begin(), rows.end(), Rows::whole) != rows.end();
       return whole ? std::vector<char>{} : std::vector<char>(rows.size(), 1);

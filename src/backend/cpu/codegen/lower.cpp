@@ -9,6 +9,7 @@
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
 #include "ir/alone.h"
+#include "ir/values.h"
 #include "ops/axis.h"
 
 namespace millrace::codegen {
@@ -33,8 +34,7 @@ struct Parts {
 /// divides all such positions; 0 when there are none.
 int64_t part_length(const Graph& body, const Node& node, int dim) {
   if (!node.op->seams) return 0;
-  std::vector<Type> operands;
-  for (const millrace::Value& operand : node.operands) operands.push_back(body.type(operand));
+  const std::vector<Type> operands = types_of(body, node.operands);
   int64_t length = 0;
   for (const int64_t seam : node.op->seams({node, operands}, dim)) length = std::gcd(length, seam);
   return length;
@@ -187,8 +187,7 @@ int Lowering::compute(millrace::Value value, const std::vector<int>& index, int 
       operands.push_back(make(expand(operand, index, predicate), body_.type(operand).dtype));
     return expr(node.op->scalar(*this, operands, node));
   }
-  std::vector<Type> types;
-  for (const millrace::Value& operand : node.operands) types.push_back(body_.type(operand));
+  const std::vector<Type> types = types_of(body_, node.operands);
   std::vector<Scalar> at;
   for (const int i : index) at.push_back(make(i, i64));
   const Frame outer = frame_;
