@@ -4,12 +4,11 @@
 
 #include <millrace/operator.h>
 
+#include "ir/scalar_ops.h"
 #include "ir/values.h"
 
 namespace millrace::ops {
 namespace {
-
-bool compares(ScalarOp op) { return op >= ScalarOp::equal; }  // comparisons and logic
 
 /// Counts the float operations of a body instead of doing them.
 class Counter : public ElementBuilder {
@@ -24,13 +23,11 @@ class Counter : public ElementBuilder {
   Scalar constant(DType dtype, double) override { return value(dtype); }
   Scalar integer(DType dtype, int64_t) override { return value(dtype); }
   Scalar unary(ScalarOp op, Scalar a) override {
-    if (op != ScalarOp::logical_not) note(a);
-    return value(op == ScalarOp::logical_not ? boolean : dtype(a));
+    const DType result = result_dtype(op, dtype(a));
+    if (result.is_float()) ++count_;
+    return value(result);
   }
-  Scalar binary(ScalarOp op, Scalar a, Scalar) override {
-    if (!compares(op)) note(a);
-    return value(compares(op) ? boolean : dtype(a));
-  }
+  Scalar binary(ScalarOp op, Scalar a, Scalar) override { return unary(op, a); }
   Scalar select(Scalar, Scalar if_true, Scalar) override { return value(dtype(if_true)); }
   Scalar cast(Scalar, DType to) override { return value(to); }
   Scalar bitcast(Scalar, DType to) override { return value(to); }
@@ -41,9 +38,6 @@ class Counter : public ElementBuilder {
   }
 
  private:
-  void note(Scalar a) {
-    if (dtype(a).is_float()) ++count_;
-  }
   std::span<const Type> operands_;
   std::vector<DType> dtypes_;
   double count_ = 0;

@@ -5,6 +5,7 @@
 #include "backend/ref/index.h"
 #include "backend/ref/scalar.h"
 #include "base/format.h"
+#include "ir/scalar_ops.h"
 
 namespace millrace {
 namespace {
@@ -24,7 +25,7 @@ class Interpreter : public ElementBuilder {
   Scalar binary(ScalarOp op, Scalar a, Scalar b) override {
     MILLRACE_CHECK(dtype(a) == dtype(b), "scalar operation {} on {} and {}", static_cast<int>(op),
                    dtype(a).name(), dtype(b).name());
-    return push(ref::binary_dtype(op, dtype(a)), ref::apply_binary(op, dtype(a), cell(a), cell(b)));
+    return push(result_dtype(op, dtype(a)), ref::apply_binary(op, dtype(a), cell(a), cell(b)));
   }
   Scalar select(Scalar condition, Scalar if_true, Scalar if_false) override {
     MILLRACE_CHECK(dtype(condition).is_bool() && dtype(if_true) == dtype(if_false),

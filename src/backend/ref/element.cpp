@@ -3,6 +3,7 @@
 
 #include "backend/ref/registry.h"
 #include "backend/ref/scalar.h"
+#include "ir/scalar_ops.h"
 
 namespace millrace::ref {
 namespace {
@@ -20,10 +21,10 @@ class Interpreter : public ElementBuilder {
   Scalar constant(DType dtype, double number) override { return value(dtype, constant_cell(dtype, number)); }
   Scalar integer(DType dtype, int64_t number) override { return value(dtype, integer_cell(dtype, number)); }
   Scalar unary(ScalarOp op, Scalar a) override {
-    return value(op == ScalarOp::logical_not ? boolean : dtype(a), apply_unary(op, dtype(a), cell(a)));
+    return value(result_dtype(op, dtype(a)), apply_unary(op, dtype(a), cell(a)));
   }
   Scalar binary(ScalarOp op, Scalar a, Scalar b) override {
-    return value(binary_dtype(op, dtype(a)), apply_binary(op, dtype(a), cell(a), cell(b)));
+    return value(result_dtype(op, dtype(a)), apply_binary(op, dtype(a), cell(a), cell(b)));
   }
   Scalar select(Scalar condition, Scalar if_true, Scalar if_false) override {
     return cell(condition).u ? if_true : if_false;

@@ -9,6 +9,7 @@
 #include <millrace/narrow_types.h>
 
 #include "base/format.h"
+#include "ir/scalar_ops.h"
 
 namespace millrace::ref {
 namespace {
@@ -171,9 +172,6 @@ bool compared(ScalarOp op, T a, T b) {
   }
 }
 
-bool is_comparison(ScalarOp op) { return op >= ScalarOp::equal && op <= ScalarOp::greater_equal; }
-bool is_logic(ScalarOp op) { return op == ScalarOp::logical_and || op == ScalarOp::logical_or; }
-
 }  // namespace
 
 Cell load_cell(const Array& array, int64_t i) {
@@ -260,10 +258,6 @@ Cell apply_bitcast(DType from, DType to, Cell a) {
   return {.f = one.at(0)};
 }
 
-DType binary_dtype(ScalarOp op, DType operands) {
-  return is_comparison(op) || is_logic(op) ? boolean : operands;
-}
-
 Scalar ScalarTape::append(Step step) {
   steps_.push_back(step);
   return {static_cast<int>(steps_.size()) - 1};
@@ -289,7 +283,7 @@ Scalar ScalarTape::binary(ScalarOp op, Scalar a, Scalar b) {
   MILLRACE_CHECK(dtype(a) == dtype(b), "scalar operation {} on {} and {}", static_cast<int>(op),
                  dtype(a).name(), dtype(b).name());
   MILLRACE_CHECK(!is_logic(op) || dtype(a).is_bool(), "logic on {}", dtype(a).name());
-  return append({.what = What::binary, .dtype = binary_dtype(op, dtype(a)), .op = op, .a = a.id, .b = b.id});
+  return append({.what = What::binary, .dtype = result_dtype(op, dtype(a)), .op = op, .a = a.id, .b = b.id});
 }
 
 Scalar ScalarTape::select(Scalar condition, Scalar if_true, Scalar if_false) {

@@ -25,10 +25,8 @@ Cell apply_unary(ScalarOp op, DType dtype, Cell a);
 Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b);
 /// Rounds to the width of `to`, so that a cast to bf16 inside a body is seen.
 Cell apply_cast(DType from, DType to, Cell a);
-/// The same 32 bits as f32 or an integer.
+/// The same bits as another dtype of the same width.
 Cell apply_bitcast(DType from, DType to, Cell a);
-/// The dtype of a binary operation's result.
-DType binary_dtype(ScalarOp op, DType operands);
 
 /// Records a scalar body once and runs it over many elements.
 class ScalarTape : public ScalarBuilder {

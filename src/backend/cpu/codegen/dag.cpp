@@ -7,6 +7,7 @@
 #include <millrace/narrow_types.h>
 
 #include "base/format.h"
+#include "ir/scalar_ops.h"
 
 namespace millrace::codegen {
 namespace {
@@ -55,8 +56,6 @@ int64_t wrap_to(DType dtype, int64_t value) {
   return dtype.kind == Kind::signed_int ? static_cast<int64_t>(bits) >> spare
                                         : static_cast<int64_t>(bits >> spare);
 }
-
-bool is_comparison(ScalarOp op) { return op >= ScalarOp::equal && op <= ScalarOp::greater_equal; }
 
 }  // namespace
 
@@ -168,8 +167,7 @@ int Dag::unary(ScalarOp op, int a) {
   const DType dtype = exprs_[a].dtype;
   if (op == ScalarOp::logical_not && is_constant(a)) return integer(boolean, exprs_[a].bits == 0);
   if (op == ScalarOp::neg && dtype == i64) return linear(combine({}, to_linear(a), -1));
-  const DType result = op == ScalarOp::logical_not ? boolean : dtype;
-  return intern({.kind = ExprKind::op, .op = op, .dtype = result, .args = {a}});
+  return intern({.kind = ExprKind::op, .op = op, .dtype = result_dtype(op, dtype), .args = {a}});
 }
 
 /// Simplifies division and remainder of a linear form by a positive constant: what the divisor divides is
@@ -256,8 +254,7 @@ int Dag::binary(ScalarOp op, int a, int b) {
     if (is_true(a) || is_false(b) || a == b) return a;
     if (is_false(a) || is_true(b)) return b;
   }
-  const bool asks = is_comparison(op) || op == ScalarOp::logical_and || op == ScalarOp::logical_or;
-  const DType dtype = asks ? boolean : exprs_[a].dtype;
+  const DType dtype = result_dtype(op, exprs_[a].dtype);
   return intern({.kind = ExprKind::op, .op = op, .dtype = dtype, .args = {a, b}});
 }
 

@@ -9,6 +9,7 @@
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
 #include "ir/alone.h"
+#include "ir/scalar_ops.h"
 #include "ir/values.h"
 #include "ops/axis.h"
 
@@ -121,7 +122,7 @@ class Lowering : public ElementBuilder {
 };
 
 Scalar Lowering::unary(ScalarOp op, Scalar a) {
-  const DType type = op == ScalarOp::logical_not ? boolean : dtype(a);
+  const DType type = result_dtype(op, dtype(a));
   switch (op) {
     case ScalarOp::exp:
     case ScalarOp::log:
@@ -140,7 +141,7 @@ Scalar Lowering::binary(ScalarOp op, Scalar a, Scalar b) {
   const bool elementary = op == ScalarOp::pow || (op == ScalarOp::rem && dtype(a).is_float());
   const int id =
       elementary ? elementary_binary(dag_, op, expr(a), expr(b)) : dag_.binary(op, expr(a), expr(b));
-  return make(id, dag_[id].dtype.is_bool() ? boolean : dtype(a));
+  return make(id, result_dtype(op, dtype(a)));
 }
 
 Scalar Lowering::load(int operand, std::span<const Scalar> index) {
