@@ -73,7 +73,7 @@ class ScalarBuilder {
   virtual Scalar select(Scalar condition, Scalar if_true, Scalar if_false) = 0;
   /// Float to int truncates and saturates (NaN gives 0), int to bool is "≠ 0", int to narrower int wraps.
   virtual Scalar cast(Scalar a, DType dtype) = 0;
-  /// The same 32 bits as another type: f32 and u32.
+  /// The same bits as another type of the same width.
   virtual Scalar bitcast(Scalar a, DType dtype) = 0;
   virtual DType dtype(Scalar a) const = 0;
 

@@ -1,4 +1,4 @@
-// What the random operators share: type rule, and Philox (base/philox.h) written in scalars.
+// What the random operators share: type rule, and Philox (millrace/random.h) written in scalars.
 #pragma once
 
 #include <array>
