@@ -53,11 +53,12 @@ Convolution convolution(const Shape& x, const Shape& w, const Attributes& attrib
   const Ints &strides = attributes.ints("strides"), &pads = attributes.ints("pads"),
              &dilations = attributes.ints("dilations");
   Convolution c{};
+  c.images = x[0].size();
   c.groups = attributes.integer("groups");
-  c.in_channels = w[1].size();
-  c.out_channels = w[0].size() / c.groups;
-  c.height = x[2].size();
-  c.width = x[3].size();
+  c.in_channels = x[1].size();
+  c.out_channels = w[0].size();
+  c.in_height = x[2].size();
+  c.in_width = x[3].size();
   c.kernel_height = w[2].size();
   c.kernel_width = w[3].size();
   c.stride_h = strides[0];
@@ -66,8 +67,11 @@ Convolution convolution(const Shape& x, const Shape& w, const Attributes& attrib
   c.dilation_w = dilations[1];
   c.top = pads[0];
   c.left = pads[1];
-  c.out_height = (c.height + c.top + pads[2] - c.dilation_h * (c.kernel_height - 1) - 1) / c.stride_h + 1;
-  c.out_width = (c.width + c.left + pads[3] - c.dilation_w * (c.kernel_width - 1) - 1) / c.stride_w + 1;
+  c.bottom = pads[2];
+  c.right = pads[3];
+  c.out_height =
+      (c.in_height + c.top + c.bottom - c.dilation_h * (c.kernel_height - 1) - 1) / c.stride_h + 1;
+  c.out_width = (c.in_width + c.left + c.right - c.dilation_w * (c.kernel_width - 1) - 1) / c.stride_w + 1;
   return c;
 }
 
@@ -84,9 +88,9 @@ double convolution_flops(const Shape& x, const Shape& w, const Attributes& attri
       }
     return static_cast<double>(count);
   };
-  return 2 * pairs(c.out_height, c.kernel_height, c.stride_h, c.dilation_h, c.top, c.height) *
-         pairs(c.out_width, c.kernel_width, c.stride_w, c.dilation_w, c.left, c.width) *
-         static_cast<double>(x[0].size() * c.groups * c.in_channels * c.out_channels);
+  return 2 * pairs(c.out_height, c.kernel_height, c.stride_h, c.dilation_h, c.top, c.in_height) *
+         pairs(c.out_width, c.kernel_width, c.stride_w, c.dilation_w, c.left, c.in_width) *
+         static_cast<double>(c.images * c.in_channels * (c.out_channels / c.groups));
 }
 
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context) {

@@ -13,9 +13,9 @@ std::optional<ConvolutionPart> convolution_part(const Node& node);
 
 /// Sizes of a convolution y = conv2d(x, w): x is [n, groups·ci, h, w], w is [groups·co, ci, kh, kw].
 struct Convolution {
-  int64_t groups, in_channels, out_channels;  // channels of one group
-  int64_t height, width, kernel_height, kernel_width, out_height, out_width;
-  int64_t stride_h, stride_w, dilation_h, dilation_w, top, left;
+  int64_t images, groups, in_channels, out_channels;  // channels of all groups together
+  int64_t in_height, in_width, out_height, out_width, kernel_height, kernel_width;
+  int64_t stride_h, stride_w, dilation_h, dilation_w, top, left, bottom, right;
 };
 
 /// The geometry of a node of conv2d, conv2d_input_grad or conv2d_weight_grad from the shapes of x and w,

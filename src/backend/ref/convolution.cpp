@@ -11,22 +11,22 @@ namespace {
 template <typename F>
 void for_each_product(const Shape& x, const Shape& w, const Attributes& attributes, F f) {
   const ops::Convolution c = ops::convolution(x, w, attributes);
-  const int64_t batch = x[0].size(), outputs = c.groups * c.out_channels;
-  for (int64_t n = 0; n < batch; ++n)
-    for (int64_t o = 0; o < outputs; ++o)
-      for (int64_t i = 0; i < c.in_channels; ++i)
+  const int64_t ins = c.in_channels / c.groups, outs = c.out_channels / c.groups;  // of one group
+  for (int64_t n = 0; n < c.images; ++n)
+    for (int64_t o = 0; o < c.out_channels; ++o)
+      for (int64_t i = 0; i < ins; ++i)
         for (int64_t kh = 0; kh < c.kernel_height; ++kh)
           for (int64_t kw = 0; kw < c.kernel_width; ++kw)
             for (int64_t row = 0; row < c.out_height; ++row) {
               const int64_t h = row * c.stride_h + kh * c.dilation_h - c.top;
-              if (h < 0 || h >= c.height) continue;
-              const int64_t channel = o / c.out_channels * c.in_channels + i;
-              const int64_t x_row = ((n * c.groups * c.in_channels + channel) * c.height + h) * c.width;
-              const int64_t w_at = ((o * c.in_channels + i) * c.kernel_height + kh) * c.kernel_width + kw;
-              const int64_t y_row = ((n * outputs + o) * c.out_height + row) * c.out_width;
+              if (h < 0 || h >= c.in_height) continue;
+              const int64_t channel = o / outs * ins + i;
+              const int64_t x_row = ((n * c.in_channels + channel) * c.in_height + h) * c.in_width;
+              const int64_t w_at = ((o * ins + i) * c.kernel_height + kh) * c.kernel_width + kw;
+              const int64_t y_row = ((n * c.out_channels + o) * c.out_height + row) * c.out_width;
               for (int64_t column = 0; column < c.out_width; ++column) {
                 const int64_t v = column * c.stride_w + kw * c.dilation_w - c.left;
-                if (v >= 0 && v < c.width) f(x_row + v, w_at, y_row + column);
+                if (v >= 0 && v < c.in_width) f(x_row + v, w_at, y_row + column);
               }
             }
 }

@@ -49,36 +49,9 @@ Geometry geometry_of(const Graph& graph, const Node& node) {
   const auto operand = [&](int i) -> const Shape& { return graph.type(node.operands[i]).shape; };
   const Shape& result = node.types[0].shape;
   const auto part = ops::convolution_part(node);
-  const bool forward = part == ops::ConvolutionPart::forward,
-             input = part == ops::ConvolutionPart::input_gradient;
-  const Shape &x = input ? result : operand(0), &w = forward || input ? operand(1) : result,
-              &y = forward ? result
-                   : input ? operand(0)
-                           : operand(1);
-  const auto& strides = node.attributes.ints("strides");
-  const auto& pads = node.attributes.ints("pads");
-  const auto& dilations = node.attributes.ints("dilations");
-  Geometry g{};
-  g.images = x[0].size();
-  g.groups = node.attributes.integer("groups");
-  g.in_channels = x[1].size();
-  g.out_channels = y[1].size();
-  g.in_height = x[2].size();
-  g.in_width = x[3].size();
-  g.out_height = y[2].size();
-  g.out_width = y[3].size();
-  g.kernel_height = w[2].size();
-  g.kernel_width = w[3].size();
-  g.stride_h = strides[0];
-  g.stride_w = strides[1];
-  g.dilation_h = dilations[0];
-  g.dilation_w = dilations[1];
-  g.top = pads[0];
-  g.left = pads[1];
-  g.bottom = pads[2];
-  g.right = pads[3];
-  g.dtype = graph.type(node.operands[0]).dtype;
-  return g;
+  const Shape& x = part == ops::ConvolutionPart::input_gradient ? result : operand(0);
+  const Shape& w = part == ops::ConvolutionPart::weight_gradient ? result : operand(1);
+  return {ops::convolution(x, w, node.attributes), graph.type(node.operands[0]).dtype};
 }
 
 MatrixProduct matrix_product_of(const Graph& graph, const Node& node) {

@@ -6,15 +6,13 @@
 
 #include <millrace/graph.h>
 
+#include "ops/convolution.h"
 #include "target/provider.h"
 
 namespace millrace::cpu {
 
 /// y = conv2d(x, w), whichever of the three the node computes.
-struct Geometry {
-  int64_t images, groups, in_channels, out_channels;  // channels of all groups together
-  int64_t in_height, in_width, out_height, out_width, kernel_height, kernel_width;
-  int64_t stride_h, stride_w, dilation_h, dilation_w, top, left, bottom, right;
+struct Geometry : ops::Convolution {
   DType dtype;
 
   /// FLOPs, and some for every element that is moved: about how long it takes.
