@@ -78,13 +78,6 @@ void interleave(const char* const* from, int64_t channels, int64_t count, Unit* 
   kinds[channels - 1](from, count, to);
 }
 
-void copy(const float* from, void* to, int64_t count) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const __mmask16 mask = lanes(count - i);
-    write(static_cast<char*>(to) + i * kBytes, mask, _mm512_maskz_loadu_ps(mask, from + i));
-  }
-}
-
 void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
              const uint16_t* index, const uint32_t* mask) {
   for (int64_t v = 0; v < vectors; ++v) {
@@ -102,22 +95,7 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_f32() {
-  static constexpr Arithmetic f32{.unit = kUnit,
-                                  .bytes = kBytes,
-                                  .block_rows = block_rows,
-                                  .panel = block_columns,
-                                  .left_block = left_block,
-                                  .left_side = LeftSide::as_it_lies,
-                                  .left_step = column_step,
-                                  .rate = 80,
-                                  .multiply = multiply,
-                                  .pack_left = pack_left,
-                                  .pack_left_rows = pack_left_rows,
-                                  .pack_rows = pack_rows,
-                                  .pack_columns = pack_columns,
-                                  .interleave = interleave,
-                                  .round = copy,
-                                  .shuffle = shuffle};
+  static constexpr Arithmetic f32 = of_elements(80, interleave, shuffle);
   return f32;
 }
 
