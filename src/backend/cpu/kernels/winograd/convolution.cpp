@@ -171,12 +171,6 @@ class Convolution : public TiledConvolution {
                            block_, k > 0);
   }
 
-  /// For one image.
-  OutputEnd end_of(OutputEnd end, int64_t image) const {
-    if (end.added) end.added += image * p_.out_height * p_.out_width * p_.channels;
-    return end;
-  }
-
   const Arithmetic& arithmetic_;
   const Filter& filter_;
   int64_t panel_, panels_, block_, v_row_, v_point_, m_point_, u_point_;

@@ -182,12 +182,6 @@ class Convolution : public TiledConvolution {
     }
   }
 
-  /// For one image.
-  OutputEnd end_of(OutputEnd end, int64_t image) const {
-    if (end.added) end.added += image * p_.out_height * p_.out_width * p_.channels;
-    return end;
-  }
-
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   int64_t units_, panels_;

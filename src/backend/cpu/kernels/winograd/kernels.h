@@ -105,6 +105,12 @@ class TiledConvolution : public ChunkedKernel, public RowKernel, public RightPac
   /// Tiles [first, last), tiles_ at most.
   virtual void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
                         int64_t last) = 0;
+  /// What ends the results of one image.
+  template <typename End>
+  End end_of(End end, int64_t image) const {
+    if (end.added) end.added += image * p_.out_height * p_.out_width * p_.channels;
+    return end;
+  }
   int64_t tile_chunks() const { return (grid_.count() + tiles_ - 1) / tiles_; }
   void convolve_chunk(void* const* operands, void* const* results, void* scratch, int64_t chunk) {
     convolve(operands, results, scratch, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
