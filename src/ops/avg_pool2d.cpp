@@ -15,10 +15,7 @@ MILLRACE_OPERATOR(avg_pool2d) {
   op.attributes =
       ops::pooling_attributes({{"count_include_pad", Attribute(true),
                                 "padding counts as zeros; else the mean is over image elements only"}});
-  op.types = [](const TypeContext& c) {
-    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
-    return std::vector<Type>{{c.operands[0].dtype, ops::pooling_result(c.operands[0].shape, c)}};
-  };
+  op.types = ops::pooled_types;
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
     const DType dtype = c.operands[0].dtype;

@@ -17,7 +17,6 @@ MILLRACE_OPERATOR(avg_pool2d_grad) {
   op.types = [](const TypeContext& c) {
     const Type& dy = c.operands[0];
     const Shape& x = c.attributes.shape("input_shape");
-    if (!dy.dtype.is_float()) c.error("dtype is not supported");
     const Shape pooled = ops::pooling_result(x, c);
     if (dy.shape != pooled) c.error(fmt::format("the gradient must have shape {}", pooled.str()));
     return std::vector<Type>{{dy.dtype, x}};

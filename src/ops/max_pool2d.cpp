@@ -15,7 +15,6 @@ MILLRACE_OPERATOR(max_pool2d) {
       "image. Padding never wins; the first NaN does.";
   op.attributes = ops::pooling_attributes();
   op.types = [](const TypeContext& c) {
-    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
     const Shape shape = ops::pooling_result(c.operands[0].shape, c);
     return std::vector<Type>{{c.operands[0].dtype, shape}, {i64, shape}};
   };

@@ -18,7 +18,6 @@ MILLRACE_OPERATOR(max_pool2d_grad) {
   op.types = [](const TypeContext& c) {
     const Type &dy = c.operands[0], &positions = c.operands[1];
     const Shape& x = c.attributes.shape("input_shape");
-    if (!dy.dtype.is_float()) c.error("dtype is not supported");
     const Shape pooled = ops::pooling_result(x, c);
     if (positions.dtype != i64 && positions.dtype != i32) c.error("positions are i64 or i32");
     if (dy.shape != pooled || positions.shape != pooled)

@@ -13,7 +13,6 @@ MILLRACE_OPERATOR(max_pool2d_pick) {
   op.attributes = ops::pooling_attributes();
   op.types = [](const TypeContext& c) {
     const Type &x = c.operands[0], &positions = c.operands[1];
-    if (!x.dtype.is_float()) c.error("dtype is not supported");
     const Shape pooled = ops::pooling_result(x.shape, c);
     if ((positions.dtype != i64 && positions.dtype != i32) || positions.shape != pooled)
       c.error(fmt::format("positions must be i64{}, or i32", pooled.str()));

@@ -18,7 +18,6 @@ MILLRACE_OPERATOR(max_pool2d_positions) {
       ops::pooling_attributes({{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory"}});
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
-    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
     const DType dtype = c.attributes.dtype("dtype");
     if (dtype != i64 && dtype != i32) c.error("positions are i64 or i32");
     return std::vector<Type>{{dtype, ops::pooling_result(c.operands[0].shape, c)}};

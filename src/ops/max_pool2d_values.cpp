@@ -15,10 +15,7 @@ MILLRACE_OPERATOR(max_pool2d_values) {
   op.disjoint = ops::windows_disjoint;
   op.doc = "The first result of max_pool2d: the maximum of every window, NaN when it contains one.";
   op.attributes = ops::pooling_attributes();
-  op.types = [](const TypeContext& c) {
-    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
-    return std::vector<Type>{{c.operands[0].dtype, ops::pooling_result(c.operands[0].shape, c)}};
-  };
+  op.types = ops::pooled_types;
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
     const Scalar lowest = b.constant(c.operands[0].dtype, -std::numeric_limits<double>::infinity());

@@ -60,6 +60,7 @@ Pooling pooling(const Shape& x, const Attributes& attributes) {
 }
 
 Shape pooling_result(const Shape& x, const TypeContext& context) {
+  if (!context.operands[0].dtype.is_float()) context.error("dtype is not supported");
   if (x.rank() != 4) context.error("the images must have the dimensions [batch, channels, height, width]");
   if (!x[2].is_static() || !x[3].is_static())
     context.error("height and width must be numbers, not named dimensions");
@@ -72,6 +73,11 @@ Shape pooling_result(const Shape& x, const TypeContext& context) {
   const int64_t columns =
       windows_along(x[3].size(), kernel[1], pads[1], pads[3], strides[1], "columns", context);
   return {x[0], x[1], rows, columns};
+}
+
+std::vector<Type> pooled_types(const TypeContext& context) {
+  const Type& x = context.operands[0];
+  return {{x.dtype, pooling_result(x.shape, context)}};
 }
 
 std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra) {

@@ -14,8 +14,11 @@ struct Pooling {
 /// The geometry of a pooling node over images of shape `x`, which must fit (the type rules have checked it).
 Pooling pooling(const Shape& x, const Attributes& attributes);
 
-/// The shape of the pooled images; throws through `context` when shape or attributes do not fit.
+/// The shape of the pooled images of shape `x`; throws through `context` when the first operand is no float,
+/// or shape or attributes do not fit.
 Shape pooling_result(const Shape& x, const TypeContext& context);
+/// Type rule of what gives a number for each window.
+std::vector<Type> pooled_types(const TypeContext& context);
 
 /// kernel, strides and pads, and `extra`.
 std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra = {});
