@@ -69,8 +69,7 @@ Convolution convolution(const Shape& x, const Shape& w, const Attributes& attrib
   c.left = pads[1];
   c.bottom = pads[2];
   c.right = pads[3];
-  c.out_height =
-      (c.in_height + c.top + c.bottom - c.dilation_h * (c.kernel_height - 1) - 1) / c.stride_h + 1;
+  c.out_height = (c.in_height + c.top + c.bottom - c.dilation_h * (c.kernel_height - 1) - 1) / c.stride_h + 1;
   c.out_width = (c.in_width + c.left + c.right - c.dilation_w * (c.kernel_width - 1) - 1) / c.stride_w + 1;
   return c;
 }

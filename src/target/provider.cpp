@@ -36,6 +36,30 @@ LayoutWish Provider::layouts(const Graph& /*graph*/, const Node& node) const {
   return wish;
 }
 
+namespace {
+
+class KernelsProvider final : public OperatorProvider {
+ public:
+  using WhyNot = std::optional<std::string> (*)(const Graph& graph, const Node& node);
+  KernelsProvider(const std::vector<std::pair<std::string_view, Build>>& kernels, WhyNot why_not)
+      : OperatorProvider("only " + std::string(kernels[0].first), kernels), why_not_(why_not) {}
+  std::string name() const override { return "kernels"; }
+
+ private:
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
+    return why_not_ ? why_not_(graph, node) : std::nullopt;
+  }
+  WhyNot why_not_;
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> kernels_of(
+    const std::vector<std::pair<std::string_view, OperatorProvider::Build>>& kernels,
+    std::optional<std::string> (*why_not)(const Graph& graph, const Node& node)) {
+  return std::make_unique<KernelsProvider>(kernels, why_not);
+}
+
 OperatorProvider::OperatorProvider(std::string others,
                                    std::vector<std::pair<std::string_view, Build>> kernels)
     : others_(std::move(others)) {

@@ -60,6 +60,12 @@ std::unique_ptr<Provider> make_provider() {
   return std::make_unique<Own>();
 }
 
+/// One called "kernels", of these operators, the first of which its reason against others names. `why_not`
+/// says why it does not take a node of theirs; null: it takes all.
+std::unique_ptr<Provider> kernels_of(
+    const std::vector<std::pair<std::string_view, OperatorProvider::Build>>& kernels,
+    std::optional<std::string> (*why_not)(const Graph& graph, const Node& node) = nullptr);
+
 #define MILLRACE_PROVIDER(NAME)              \
   extern const ProviderKind provider_##NAME; \
   const ProviderKind provider_##NAME

@@ -1,5 +1,4 @@
 #include "backend/ref/registry.h"
-
 #include "ops/axis.h"
 
 using namespace millrace;

@@ -67,26 +67,21 @@ class FirstOccurrence : public ChunkedKernel {
   int range_bits_;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_first(const KernelRequest& request) {
   const Type& type = request.operand_type(0);
   return std::make_unique<FirstOccurrence>(type.shape.count(), type.dtype == i64);
 }
 
-class FirstOccurrenceProvider : public OperatorProvider {
- public:
-  FirstOccurrenceProvider() : OperatorProvider("only first_occurrence", {{"first_occurrence", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    if (graph.type(node.operands[0]).shape.count() > INT32_MAX) return "more than 2^31 elements";
-    return std::nullopt;
-  }
-};
+std::optional<std::string> why_no_first(const Graph& graph, const Node& node) {
+  if (graph.type(node.operands[0]).shape.count() > INT32_MAX) return "more than 2^31 elements";
+  return std::nullopt;
+}
 
 }  // namespace
 
-MILLRACE_PROVIDER(first_occurrence){.name = "first-occurrence",
-                                    .doc = "first_occurrence by hashing",
-                                    .place = 100,
-                                    .make = make_provider<FirstOccurrenceProvider>};
+MILLRACE_PROVIDER(first_occurrence){
+    .name = "first-occurrence", .doc = "first_occurrence by hashing", .place = 100, .make = [] {
+      return kernels_of({{"first_occurrence", build_first}}, why_no_first);
+    }};
 
 }  // namespace millrace::cpu

@@ -147,26 +147,20 @@ class LayerNormGrad : public ChunkedKernel {
   int64_t chunks_ = 0, stride_ = 0;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_layer_norm(const KernelRequest& request) {
   return make_layer_norm(request, *norm_maths().front());
 }
 
 /// Takes layer_norm and layer_norm_grad in f32. A row is read from memory once: its sums are taken while it
 /// is in the cache. The gradients of weight and bias are added up by chunks of rows, which are fixed by the
 /// problem, and these in order. Works in place.
-class LayerNormProvider : public OperatorProvider {
- public:
-  LayerNormProvider()
-      : OperatorProvider("only layer_norm", {{"layer_norm", cpu::build}, {"layer_norm_grad", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    for (const Value& operand : node.operands) {
-      if (graph.type(operand).dtype != f32) return "only f32";
-      if (graph.type(operand).shape.count() == 0) return "an operand is empty";
-    }
-    return std::nullopt;
+std::optional<std::string> why_no_layer_norm(const Graph& graph, const Node& node) {
+  for (const Value& operand : node.operands) {
+    if (graph.type(operand).dtype != f32) return "only f32";
+    if (graph.type(operand).shape.count() == 0) return "an operand is empty";
   }
-};
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -180,6 +174,10 @@ std::unique_ptr<Kernel> make_layer_norm(const KernelRequest& request, const Norm
 MILLRACE_PROVIDER(layer_norm){.name = "layer-norm",
                               .doc = "layer norms and their gradients in one pass over memory",
                               .place = 70,
-                              .make = make_provider<LayerNormProvider>};
+                              .make = [] {
+                                return kernels_of(
+                                    {{"layer_norm", build_layer_norm}, {"layer_norm_grad", build_layer_norm}},
+                                    why_no_layer_norm);
+                              }};
 
 }  // namespace millrace::cpu

@@ -72,27 +72,22 @@ class ScatterAdd : public ChunkedKernel {
   int64_t ranges_;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_scatter_add(const KernelRequest& request) {
   return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
 }
 
 /// Every chunk owns a range of the base and adds the updates that fall into it in their order, so the result
 /// does not depend on the number of threads. Works in place on the base.
-class ScatterAddProvider : public OperatorProvider {
- public:
-  ScatterAddProvider() : OperatorProvider("only scatter_add", {{"scatter_add", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    if (graph.type(node.operands[0]).dtype != f32) return "only f32";
-    return std::nullopt;
-  }
-};
+std::optional<std::string> why_no_scatter_add(const Graph& graph, const Node& node) {
+  if (graph.type(node.operands[0]).dtype != f32) return "only f32";
+  return std::nullopt;
+}
 
 }  // namespace
 
-MILLRACE_PROVIDER(scatter_add){.name = "scatter-add",
-                               .doc = "scatter_add on f32, by ranges of the base",
-                               .place = 80,
-                               .make = make_provider<ScatterAddProvider>};
+MILLRACE_PROVIDER(scatter_add){
+    .name = "scatter-add", .doc = "scatter_add on f32, by ranges of the base", .place = 80, .make = [] {
+      return kernels_of({{"scatter_add", build_scatter_add}}, why_no_scatter_add);
+    }};
 
 }  // namespace millrace::cpu

@@ -55,7 +55,7 @@ class ScatterRows : public ChunkedKernel {
   int64_t ranges_;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_scatter_rows(const KernelRequest& request) {
   const Type& base = request.operand_type(0);
   const int64_t rows = base.shape[0].size();
   return std::make_unique<ScatterRows>(rows, rows > 0 ? base.bytes() / rows : 0,
@@ -63,17 +63,11 @@ std::unique_ptr<Kernel> build(const KernelRequest& request) {
                                        request.operand_type(1).dtype == i64);
 }
 
-class ScatterRowsProvider : public OperatorProvider {
- public:
-  ScatterRowsProvider() : OperatorProvider("only scatter_rows", {{"scatter_rows", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-};
-
 }  // namespace
 
-MILLRACE_PROVIDER(scatter_rows){.name = "scatter-rows",
-                                .doc = "rows written into a table",
-                                .place = 90,
-                                .make = make_provider<ScatterRowsProvider>};
+MILLRACE_PROVIDER(scatter_rows){
+    .name = "scatter-rows", .doc = "rows written into a table", .place = 90, .make = [] {
+      return kernels_of({{"scatter_rows", build_scatter_rows}});
+    }};
 
 }  // namespace millrace::cpu

@@ -77,17 +77,10 @@ std::unique_ptr<Kernel> build_top_k(const KernelRequest& request) {
                                 type.dtype == f64);
 }
 
-class TopKProvider : public OperatorProvider {
- public:
-  TopKProvider() : OperatorProvider("only top_k", {{"top_k", build_top_k}}) {}
-  std::string name() const override { return "kernels"; }
-};
-
 }  // namespace
 
-MILLRACE_PROVIDER(top_k){.name = "top-k",
-                         .doc = "top_k in one pass over each row",
-                         .place = 105,
-                         .make = make_provider<TopKProvider>};
+MILLRACE_PROVIDER(top_k){.name = "top-k", .doc = "top_k in one pass over each row", .place = 105, .make = [] {
+                           return kernels_of({{"top_k", build_top_k}});
+                         }};
 
 }  // namespace millrace::cpu

@@ -146,17 +146,11 @@ std::unique_ptr<Kernel> build_tree_ensemble(const KernelRequest& request) {
                                         request.operand_type(6).shape.count());
 }
 
-class TreeEnsembleProvider : public OperatorProvider {
- public:
-  TreeEnsembleProvider() : OperatorProvider("only tree_ensemble", {{"tree_ensemble", build_tree_ensemble}}) {}
-  std::string name() const override { return "kernels"; }
-};
-
 }  // namespace
 
-MILLRACE_PROVIDER(tree_ensemble){.name = "tree-ensemble",
-                                 .doc = "trees walked by many rows at once",
-                                 .place = 106,
-                                 .make = make_provider<TreeEnsembleProvider>};
+MILLRACE_PROVIDER(tree_ensemble){
+    .name = "tree-ensemble", .doc = "trees walked by many rows at once", .place = 106, .make = [] {
+      return kernels_of({{"tree_ensemble", build_tree_ensemble}});
+    }};
 
 }  // namespace millrace::cpu

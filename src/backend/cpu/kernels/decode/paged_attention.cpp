@@ -136,25 +136,22 @@ std::unique_ptr<Kernel> build_paged(const KernelRequest& request) {
   return std::make_unique<PagedAttention>(p);
 }
 
-class PagedAttentionProvider : public OperatorProvider {
- public:
-  PagedAttentionProvider() : OperatorProvider("only paged_attention", {{"paged_attention", build_paged}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    const DType dtype = node.types[0].dtype;
-    if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    if (node.attributes.integer("page") % kStep != 0) return "pages of no multiple of 16 keys";
-    for (const Value& operand : node.operands)
-      if (graph.type(operand).shape.count() == 0) return "an operand is empty";
-    return std::nullopt;
-  }
-};
+std::optional<std::string> why_no_paged(const Graph& graph, const Node& node) {
+  const DType dtype = node.types[0].dtype;
+  if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
+  if (node.attributes.integer("page") % kStep != 0) return "pages of no multiple of 16 keys";
+  for (const Value& operand : node.operands)
+    if (graph.type(operand).shape.count() == 0) return "an operand is empty";
+  return std::nullopt;
+}
 
 }  // namespace
 
 MILLRACE_PROVIDER(paged_attention){.name = "paged-attention",
                                    .doc = "attention over keys and values that lie in pages",
                                    .place = 65,
-                                   .make = make_provider<PagedAttentionProvider>};
+                                   .make = [] {
+                                     return kernels_of({{"paged_attention", build_paged}}, why_no_paged);
+                                   }};
 
 }  // namespace millrace::cpu

@@ -80,28 +80,23 @@ class MelSpectrogramKernel : public Kernel {
   std::vector<float> turns_;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_mel(const KernelRequest& request) {
   return std::make_unique<MelSpectrogramKernel>(request);
 }
 
-class MelProvider : public OperatorProvider {
- public:
-  MelProvider() : OperatorProvider("only mel_spectrogram", {{"mel_spectrogram", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    if (graph.type(node.operands[0]).dtype != f32) return "only f32";
-    if (!std::has_single_bit(static_cast<uint64_t>(node.attributes.integer("fft"))))
-      return "only frames of a power of two";
-    if (node.types[0].shape.count() == 0) return "there are no sounds";
-    return std::nullopt;
-  }
-};
+std::optional<std::string> why_no_mel(const Graph& graph, const Node& node) {
+  if (graph.type(node.operands[0]).dtype != f32) return "only f32";
+  if (!std::has_single_bit(static_cast<uint64_t>(node.attributes.integer("fft"))))
+    return "only frames of a power of two";
+  if (node.types[0].shape.count() == 0) return "there are no sounds";
+  return std::nullopt;
+}
 
 }  // namespace
 
-MILLRACE_PROVIDER(mel){.name = "mel",
-                       .doc = "log-mel spectrograms by a fast Fourier transform",
-                       .place = 115,
-                       .make = make_provider<MelProvider>};
+MILLRACE_PROVIDER(mel){
+    .name = "mel", .doc = "log-mel spectrograms by a fast Fourier transform", .place = 115, .make = [] {
+      return kernels_of({{"mel_spectrogram", build_mel}}, why_no_mel);
+    }};
 
 }  // namespace millrace::cpu

@@ -107,25 +107,20 @@ class Resize : public ChunkedKernel {
   ResizeTable across_, down_;
 };
 
-std::unique_ptr<Kernel> build(const KernelRequest& request) {
+std::unique_ptr<Kernel> build_resize(const KernelRequest& request) {
   return std::make_unique<Resize>(request.operand_type(0).shape, request.node.types[0].shape);
 }
 
-class ResizeProvider : public OperatorProvider {
- public:
-  ResizeProvider() : OperatorProvider("only resize", {{"resize", cpu::build}}) {}
-  std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    if (graph.type(node.operands[0]).shape.count() == 0) return "there are no pictures";
-    return std::nullopt;
-  }
-};
+std::optional<std::string> why_no_resize(const Graph& graph, const Node& node) {
+  if (graph.type(node.operands[0]).shape.count() == 0) return "there are no pictures";
+  return std::nullopt;
+}
 
 }  // namespace
 
-MILLRACE_PROVIDER(resize){.name = "resize",
-                          .doc = "resize with the loader's loops",
-                          .place = 110,
-                          .make = make_provider<ResizeProvider>};
+MILLRACE_PROVIDER(resize){
+    .name = "resize", .doc = "resize with the loader's loops", .place = 110, .make = [] {
+      return kernels_of({{"resize", build_resize}}, why_no_resize);
+    }};
 
 }  // namespace millrace::cpu
