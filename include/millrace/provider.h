@@ -99,7 +99,7 @@ class Provider {
 class OperatorProvider : public Provider {
  public:
   using Build = std::unique_ptr<Kernel> (*)(const KernelRequest&);
-  /// `others`: why other operators are not taken ("only matmul").
+  /// `others`: why other operators are not taken ("only matmul"), nor those whose kernel is null.
   OperatorProvider(std::string others, std::vector<std::pair<std::string_view, Build>> kernels);
   std::optional<std::string> why_not(const Graph& graph, const Node& node) const final;
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override;

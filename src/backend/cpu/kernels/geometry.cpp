@@ -27,6 +27,14 @@ Slab slab_of(const Geometry& g, int64_t begin, int64_t end) {
 
 bool can_cut_rows(const Geometry& g) { return g.top < g.reach_h() && g.bottom < g.reach_h(); }
 
+ProductProvider::ProductProvider(Build convolution, Build weight_gradient, Build matmul)
+    : OperatorProvider(matmul ? "only matmul and 2-D convolutions" : "only 2-D convolutions",
+                       {{"conv2d", convolution},
+                        {"fused_conv2d", convolution},
+                        {"conv2d_input_grad", convolution},
+                        {"conv2d_weight_grad", weight_gradient},
+                        {"matmul", matmul}}) {}
+
 LayoutWish ProductProvider::layouts(const Graph& /*graph*/, const Node& node) const {
   const Layout row_major, channels_last{0, 2, 3, 1};
   const auto part = ops::convolution_part(node);

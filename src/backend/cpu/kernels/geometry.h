@@ -50,6 +50,8 @@ MatrixProduct matrix_product_of(const Graph& graph, const Node& node);
 class ProductProvider : public OperatorProvider {
  public:
   using OperatorProvider::OperatorProvider;
+  /// Of conv2d, fused_conv2d and conv2d's gradients, and of matmul where that is not null.
+  ProductProvider(Build convolution, Build weight_gradient, Build matmul = nullptr);
   LayoutWish layouts(const Graph& graph, const Node& node) const override;
 
  protected:

@@ -18,12 +18,7 @@ namespace {
 class OneDnnProvider : public cpu::ProductProvider {
  public:
   OneDnnProvider()
-      : ProductProvider("only matmul and 2-D convolutions",
-                        {{"matmul", onednn::build_matmul},
-                         {"conv2d", onednn::build_convolution},
-                         {"fused_conv2d", onednn::build_convolution},
-                         {"conv2d_input_grad", onednn::build_convolution},
-                         {"conv2d_weight_grad", onednn::build_weight_gradient}}) {}
+      : ProductProvider(onednn::build_convolution, onednn::build_weight_gradient, onednn::build_matmul) {}
   std::string name() const override { return "onednn"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {

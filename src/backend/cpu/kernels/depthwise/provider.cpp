@@ -19,11 +19,7 @@ std::unique_ptr<Kernel> weight_gradient(const KernelRequest& request) {
 /// with kernels of up to 128 elements and any stride, dilation and padding. Sums are in f32.
 class DepthwiseProvider : public ProductProvider {
  public:
-  DepthwiseProvider()
-      : ProductProvider("only 2-D convolutions", {{"conv2d", convolution},
-                                                  {"fused_conv2d", convolution},
-                                                  {"conv2d_input_grad", convolution},
-                                                  {"conv2d_weight_grad", weight_gradient}}) {}
+  DepthwiseProvider() : ProductProvider(convolution, weight_gradient) {}
   std::string name() const override { return "depthwise"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {

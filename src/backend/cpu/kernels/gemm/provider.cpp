@@ -13,12 +13,7 @@ namespace {
 class GemmProvider : public ProductProvider {
  public:
   GemmProvider()
-      : ProductProvider("only matmul and 2-D convolutions",
-                        {{"matmul", gemm::build_matmul},
-                         {"conv2d", gemm::build_convolution},
-                         {"fused_conv2d", gemm::build_convolution},
-                         {"conv2d_input_grad", gemm::build_convolution},
-                         {"conv2d_weight_grad", gemm::build_weight_gradient}}) {}
+      : ProductProvider(gemm::build_convolution, gemm::build_weight_gradient, gemm::build_matmul) {}
   std::string name() const override { return "gemm"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {

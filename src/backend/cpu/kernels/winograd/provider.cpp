@@ -26,11 +26,7 @@ constexpr auto weight_gradient =
 /// way): the tests hold every kernel to 5e-5.
 class WinogradProvider : public ProductProvider {
  public:
-  WinogradProvider()
-      : ProductProvider("only 2-D convolutions", {{"conv2d", convolution},
-                                                  {"fused_conv2d", convolution},
-                                                  {"conv2d_input_grad", convolution},
-                                                  {"conv2d_weight_grad", weight_gradient}}) {}
+  WinogradProvider() : ProductProvider(convolution, weight_gradient) {}
   std::string name() const override { return "winograd"; }
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
