@@ -29,6 +29,24 @@ inline std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
+/// What stands between commas, or another character: of "a,,b" three, of "" one, which is empty.
+inline std::vector<std::string> split(std::string_view text, char at = ',') {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(at, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// Those of them that are not empty.
+inline std::vector<std::string> split_list(std::string_view text, char at = ',') {
+  std::vector<std::string> parts = split(text, at);
+  std::erase(parts, "");
+  return parts;
+}
+
 /// Of letters in ASCII.
 inline std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

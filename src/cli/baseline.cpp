@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "baseline/neighbours.h"
 #include "cli/evaluation_text.h"
 #include "cli/interrupt.h"
@@ -78,11 +79,7 @@ int run_baseline(const BaselineArguments& a) {
   if (a.recipe.empty())
     fail<InputError>("which recipe? millrace baseline RECIPE, or --list for what there is");
   baseline::Options options;
-  for (size_t at = 0; at < a.only.size();) {
-    const size_t end = std::min(a.only.find(',', at), a.only.size());
-    if (end > at) options.only.push_back(a.only.substr(at, end - at));
-    at = end + 1;
-  }
+  options.only = split_list(a.only);
   const auto begin = std::chrono::steady_clock::now();
   Progress progress(stderr);
   options.progress = [&](const std::string& what, int64_t done, int64_t of) {

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/process_use.h"
 #include "base/thread_pool.h"
+#include "base/words.h"
 #include "data/augment/augment.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
@@ -61,13 +62,7 @@ struct MeasuredPictures {
 std::vector<std::string> augmentations(const BenchDataOptions& options) {
   if (options.plain) return {};
   if (options.augment.empty()) return {fmt::format("random-resized-crop {}", options.size), "flip"};
-  std::vector<std::string> list;
-  for (size_t at = 0; at <= options.augment.size();) {
-    const size_t comma = std::min(options.augment.find(',', at), options.augment.size());
-    list.push_back(options.augment.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return list;
+  return split(options.augment);
 }
 
 /// Decoding and resizing alone: the frames that the loader takes, each thread for itself. It does no work

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
-#include <sstream>
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "base/words.h"
 #include "cli/model_sizes.h"
 #include "cli/outputs.h"
 #include "cli/verbs.h"
@@ -23,13 +23,11 @@ struct BuildArguments {
 /// "batch=1|8,length=64|128": every combination. A dimension that nobody names is as for inspect.
 std::vector<Bindings> combinations(const std::string& text, const std::vector<SessionValue>& inputs) {
   std::vector<Bindings> all = {{}};
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split_list(text)) {
     const size_t equals = part.rfind('=');
     if (equals == std::string::npos) parse_sizes(part, inputs);  // says what is wrong
-    std::istringstream choices(part.substr(equals + 1));
     std::vector<Bindings> more;
-    for (std::string choice; std::getline(choices, choice, '|');) {
+    for (const std::string& choice : split_list(part.substr(equals + 1), '|')) {
       const Bindings one = parse_sizes(part.substr(0, equals + 1) + choice, inputs);
       for (Bindings sizes : all) {
         for (const auto& [name, size] : one)

@@ -5,6 +5,7 @@
 #include <millrace/check.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -22,16 +23,6 @@ struct CheckArguments {
   std::vector<std::string> overrides;
   bool json = false, list = false;
 };
-
-std::vector<std::string> comma_list(const std::string& text) {
-  std::vector<std::string> names;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) names.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return names;
-}
 
 int list_checks(bool json) {
   std::vector<Json> all;
@@ -98,7 +89,7 @@ int run_check(const CheckArguments& a) {
   if (a.list) return list_checks(a.json);
   if (a.recipe.empty()) fail<InputError>("which recipe? millrace check RECIPE, or --list for the checks");
   check::Options options;
-  options.only = comma_list(a.only);
+  options.only = split_list(a.only);
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/words.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -18,17 +19,6 @@
 
 namespace millrace::cli {
 namespace {
-
-/// "a,b" → {"a", "b"}
-std::vector<std::string> split_columns(const std::string& list) {
-  std::vector<std::string> names;
-  for (size_t at = 0; at < list.size();) {
-    const size_t comma = std::min(list.find(',', at), list.size());
-    names.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names;
-}
 
 std::vector<std::string> format_names(bool pipes = false) {
   std::vector<std::string> names;
@@ -89,7 +79,7 @@ Action declare_data_convert(Command& command) {
                        a->out, format.name, writable_formats(true));
     if (piped) a->out = standard_output;
     const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
-    const std::vector<size_t> chosen = data::choose_columns(*dataset, split_columns(a->columns));
+    const std::vector<size_t> chosen = data::choose_columns(*dataset, split_list(a->columns));
     const bool names = data::writes_names(format);
     const std::vector<data::Column> columns = data::columns_at(*dataset, chosen, names);
     std::vector<std::filesystem::path> written = {a->out};

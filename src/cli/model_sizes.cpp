@@ -1,9 +1,9 @@
 #include "cli/model_sizes.h"
 
 #include <set>
-#include <sstream>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::cli {
 
@@ -12,10 +12,8 @@ Bindings parse_sizes(const std::string& text, const std::vector<SessionValue>& i
   for (const SessionValue& input : inputs)
     for (const Dim& dim : input.type.shape) known.insert(dim.names().begin(), dim.names().end());
   Bindings sizes;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    part.erase(0,
-               part.find_first_not_of(' ') == std::string::npos ? part.size() : part.find_first_not_of(' '));
+  for (std::string& part : split_list(text)) {
+    part.erase(0, part.find_first_not_of(' '));
     const size_t at = part.rfind('=');
     size_t used = 0;
     int64_t size = -1;

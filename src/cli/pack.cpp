@@ -6,6 +6,7 @@
 #include <millrace/feed.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "cli/data_notes.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
@@ -44,14 +45,9 @@ std::string name_of(const std::string& source) {
 
 /// "a, b" → {"a", "b"}
 std::vector<std::string> list_of(const std::string& text) {
-  std::vector<std::string> items;
-  for (size_t at = 0; at < text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    std::string item = text.substr(at, comma - at);
-    item.erase(0, item.find_first_not_of(' '));
-    if (!item.empty()) items.push_back(std::move(item));
-    at = comma + 1;
-  }
+  std::vector<std::string> items = split_list(text);
+  for (std::string& item : items) item.erase(0, item.find_first_not_of(' '));
+  std::erase(items, "");
   return items;
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/number_text.h"
+#include "base/words.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/outputs.h"
@@ -48,11 +49,7 @@ double size_of(const std::string& text) {
 
 std::vector<double> sizes_of(const std::string& text) {
   std::vector<double> sizes;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    sizes.push_back(size_of(text.substr(at, end - at)));
-    at = end + 1;
-  }
+  for (const std::string& size : split_list(text)) sizes.push_back(size_of(size));
   return sizes;
 }
 

@@ -9,6 +9,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/words.h"
 #include "passes/loops.h"
 #include "passes/rules/rule.h"
 
@@ -22,14 +23,8 @@ namespace {
 
 /// The pass names listed in an environment variable, each checked.
 std::vector<std::string> listed(const char* variable) {
-  std::vector<std::string> names;
   const char* value = std::getenv(variable);
-  std::string_view text = value ? value : "";
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    names.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
-  }
+  std::vector<std::string> names = split_list(value ? value : "");
   for (const std::string& name : names) {
     std::vector<std::string> known;
     for (const Pass* pass : passes().all()) known.emplace_back(pass->name);

@@ -1,12 +1,12 @@
 #include "plan/choose_kernels.h"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "passes/pass.h"
 #include "plan/fastest.h"
 #include "plan/loop.h"
@@ -39,8 +39,7 @@ std::string choice_key(const LaidOutGraph& source, const Node& node) {
 /// first.
 Takers named_in(const std::string& text, const Takers& takers) {
   Takers found;
-  std::istringstream words(text);
-  for (std::string name; std::getline(words, name, ',');)
+  for (const std::string& name : split(text))
     for (const Provider* provider : takers)
       if (provider->name() == name) found.push_back(provider);
   return found;

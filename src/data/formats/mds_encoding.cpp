@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/number_at.h"
 #include "base/parse_number.h"
+#include "base/words.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
 
@@ -21,13 +22,11 @@ std::optional<NumpyType> type_of_code(uint8_t code) {
 
 std::vector<int64_t> parse_shape(std::string_view text, std::string_view where, std::string_view name) {
   std::vector<int64_t> shape;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
+  for (const std::string& part : split(text)) {
     int64_t size = 0;
-    if (!parse_number(text.substr(at, comma - at), size) || size < 1)
+    if (!parse_number(part, size) || size < 1)
       fail<InputError>("{}: the encoding '{}' has no shape as in ndarray:float32:2,3", where, name);
     shape.push_back(size);
-    at = comma + 1;
   }
   return shape;
 }

@@ -5,6 +5,7 @@
 #include <glob.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/io/listing.h"
 #include "data/io/location.h"
 
@@ -38,11 +39,7 @@ void expand_braces(const std::string& pattern, size_t from, std::vector<std::str
     for (long i = std::stol(first); i <= std::stol(last) && choices.size() <= max_files; ++i)
       choices.push_back(fmt::format("{:0{}}", i, first.size()));
   } else {
-    for (size_t at = 0; at <= body.size();) {
-      const size_t comma = std::min(body.find(',', at), body.size());
-      choices.push_back(body.substr(at, comma - at));
-      at = comma + 1;
-    }
+    choices = split(body);
   }
   for (const std::string& choice : choices)
     expand_braces(head + choice + tail, head.size() + choice.size(), out);

@@ -290,23 +290,20 @@ SplitRule SplitRule::parse(std::string_view parts, std::string_view by, uint64_t
   SplitRule rule;
   rule.seed = seed;
   double sum = 0;
-  for (size_t at = 0; at <= parts.size();) {
-    const size_t comma = std::min(parts.find(',', at), parts.size());
-    const std::string_view item = parts.substr(at, comma - at);
+  for (const std::string& item : split(parts)) {
     const size_t equals = item.find('=');
     double share = 0;
-    const bool number = equals != std::string_view::npos && equals > 0 &&
+    const bool number = equals != std::string::npos && equals > 0 &&
                         parse_number(item.substr(equals + 1), share);
     if (!number || !(share > 0 && share <= 1))
       fail<InputError>(
           "split \"{}\": \"{}\" is no NAME=SHARE with a share above 0; write train=0.8,val=0.1,test=0.1",
           parts, item);
-    const std::string name(item.substr(0, equals));
+    const std::string name = item.substr(0, equals);
     for (const Part& part : rule.parts)
       if (part.name == name) fail<InputError>("split \"{}\": {} is there twice", parts, name);
     rule.parts.push_back({name, share});
     sum += share;
-    at = comma + 1;
   }
   if (std::abs(sum - 1) > 1e-3)
     fail<InputError>("split \"{}\": the shares sum up to {:.4g}, not 1", parts, sum);

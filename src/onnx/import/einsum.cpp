@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <map>
 
+#include "base/words.h"
 #include "onnx/import/call.h"
 
 using namespace millrace;
@@ -19,12 +19,7 @@ Equation parsed(onnx::ImportCall& call) {
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
   Equation e;
-  const std::string left = text.substr(0, arrow);
-  for (size_t from = 0; from <= left.size();) {
-    const size_t to = std::min(left.find(',', from), left.size());
-    e.operands.push_back(left.substr(from, to - from));
-    from = to + 1;
-  }
+  e.operands = split(text.substr(0, arrow));
   if (static_cast<int>(e.operands.size()) != call.count())
     call.refuse("its equation has another number of terms than it has inputs");
   std::string ellipsis;
