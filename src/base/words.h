@@ -47,6 +47,17 @@ inline std::vector<std::string> split_list(std::string_view text, char at = ',')
   return parts;
 }
 
+/// The lines of a text without their ends, \n or \r\n. `whole`: without a last one that has no end, for it may
+/// still be written.
+inline std::vector<std::string> lines_in(std::string_view text, bool whole = false) {
+  if (whole) text = text.substr(0, text.rfind('\n') + 1);
+  std::vector<std::string> lines = split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (std::string& line : lines)
+    if (line.ends_with('\r')) line.pop_back();
+  return lines;
+}
+
 /// Of letters in ASCII.
 inline std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

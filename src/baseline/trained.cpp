@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "baseline/context.h"
 #include "baseline/neighbours.h"
 #include "nn/models/architecture.h"
@@ -172,13 +173,10 @@ Result run_fitted(Context& context, const std::string& kind) {
 double last_of_training(const fs::path& metrics, const std::string& name) {
   double value = std::numeric_limits<double>::quiet_NaN();
   if (name.empty() || !fs::exists(metrics)) return value;
-  const std::string text = read_text(metrics), key = "train/" + name;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
-                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+  const std::string key = "train/" + name;
+  for (const std::string& text : lines_in(read_text(metrics))) {
+    const auto line = nlohmann::json::parse(text, nullptr, false);
     if (line.is_object() && line.contains(key) && line[key].is_number()) value = line[key].get<double>();
-    at = end + 1;
   }
   return value;
 }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "cli/evaluation_text.h"
 #include "cli/json.h"
 #include "cli/progress.h"
@@ -49,23 +50,12 @@ std::string evaluation_json(const task::Evaluation& result, const std::vector<st
   return json_object(fields).text;
 }
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::vector<std::string> lines;
-  const std::string text = read_text(path);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
-    at = end + 1;
-  }
-  return lines;
-}
-
 /// Texts of a file against those of another, line by line.
 int eval_texts(const EvalArguments& a) {
   if (!a.words.empty() || !a.checkpoint.empty())
     fail<InputError>("--references compares two files of texts, line by line: nothing else goes with it");
-  const std::vector<std::string> generated = lines_of(a.model), references = lines_of(a.references);
+  const std::vector<std::string> generated = lines_in(read_text(a.model)),
+                                 references = lines_in(read_text(a.references));
   if (generated.size() != references.size() || references.empty())
     fail<InputError>("{} has {} lines, and {} {}: each line is a text, and they belong together", a.model,
                      generated.size(), a.references, references.size());

@@ -3,29 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
-#include <sstream>
 
 #include <millrace/session.h>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "cli/predict_out.h"
 #include "task/model_rows.h"
 
 namespace millrace::cli {
 namespace {
-
-std::vector<std::string> read_labels(const std::string& path) {
-  std::vector<std::string> labels;
-  if (path.empty()) return labels;
-  std::istringstream lines(read_text(path));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    labels.push_back(line);
-  }
-  return labels;
-}
 
 /// A line, or an object, for each row.
 int print_all(const PredictModelArguments& a, const Session& session, const task::ModelSamples& samples) {
@@ -60,7 +49,7 @@ int print_all(const PredictModelArguments& a, const Session& session, const task
 }  // namespace
 
 int predict_model(PredictModelArguments a) {
-  a.file.rows.labels = read_labels(a.labels);
+  if (!a.labels.empty()) a.file.rows.labels = lines_in(read_text(a.labels));
   const Session session = Session::load(a.model, {.precision = a.precision});
   for (const std::string& line : session.notes()) fmt::print(stderr, "{}\n", line);
   const task::ModelSamples samples(session.inputs(), a.pictures);

@@ -249,10 +249,7 @@ std::vector<ModelSample> ModelSamples::read(const std::string& path) const {
   if (has_ending(path, {".jsonl"})) {
     std::vector<ModelSample> samples;
     int64_t line = 0;
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = std::min(text.find('\n', begin), text.size());
-      const std::string_view one = text.substr(begin, end - begin);
-      begin = end + 1;
+    for (const std::string& one : lines_in(text)) {
       if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       const std::string name = fmt::format("{}#{}", path, line++);
       try {

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "track/metrics_log.h"
 
 namespace millrace::train {
@@ -72,13 +73,12 @@ void write_bad_step(const std::filesystem::path& path, const BadStep& step) {
 std::vector<BadStep> read_bad_steps(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  const std::string text = read_text(path);
   std::vector<BadStep> steps;
   int number = 0;
-  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+  for (const std::string& text : lines_in(read_text(path), true)) {
     ++number;
     try {
-      const auto line = nlohmann::json::parse(text.substr(at, end - at));
+      const auto line = nlohmann::json::parse(text);
       BadStep step{line.at("step").get<int64_t>(), line.at("what").get<std::string>(),
                    line.at("why").get<std::string>()};
       step.to = line.value("to", int64_t{-1});

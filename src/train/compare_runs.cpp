@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/number_text.h"
+#include "base/words.h"
 #include "data/tools/fingerprint.h"
 #include "task/evaluate.h"
 #include "task/feeds.h"
@@ -99,8 +99,7 @@ std::vector<double> epoch_losses(const RunFolder& run) {
   std::vector<double> losses;
   std::error_code ignored;
   if (!fs::exists(run.metrics(), ignored)) return losses;
-  std::istringstream lines(read_text(run.metrics()));
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_in(read_text(run.metrics()))) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) continue;
     const auto found = json.find("train/loss");

@@ -174,10 +174,10 @@ std::vector<Applied> read_journal(const fs::path& path) {
 std::vector<Applied> parse_journal(std::string_view text, const std::string& name) {
   std::vector<Applied> entries;
   int line = 0;
-  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+  for (const std::string& written : lines_in(text, true)) {
     ++line;
     try {
-      const json entry = json::parse(text.substr(at, end - at));
+      const json entry = json::parse(written);
       if (const json& step = entry.at("step"); !step.is_number_integer() || step.get<int64_t>() < 0)
         fail<InputError>("a step is a whole number from 0 on");
       const json& value = entry.at("value");

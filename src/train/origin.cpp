@@ -1,6 +1,5 @@
 #include "train/origin.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
 #include "base/utc_time.h"
+#include "base/words.h"
 
 namespace millrace::train {
 
@@ -25,14 +25,10 @@ namespace {
 
 /// The arguments that the process was started with; none where there is no /proc.
 std::vector<std::string> own_command() {
-  std::vector<std::string> words;
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\0', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  std::vector<std::string> words = split(text, '\0');
+  words.pop_back();  // each ends with a 0
   return words;
 }
 
@@ -136,15 +132,14 @@ void write_origin(const RunFolder& run, const Origin& origin) {
 
 std::vector<Origin> parse_origins(std::string_view text, const std::string& name) {
   std::vector<Origin> origins;
-  for (size_t at = 0, line = 1; at < text.size(); ++line) {
-    const size_t end = text.find('\n', at);
-    if (end == std::string_view::npos) break;
+  int line = 0;
+  for (const std::string& written : lines_in(text, true)) {
+    ++line;
     try {
-      origins.push_back(origin_of(nlohmann::json::parse(text.substr(at, end - at))));
+      origins.push_back(origin_of(nlohmann::json::parse(written)));
     } catch (const nlohmann::json::exception&) {
       fail<InputError>("{}:{}: says nothing of where the run comes from; remove the line", name, line);
     }
-    at = end + 1;
   }
   return origins;
 }

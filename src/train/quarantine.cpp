@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "track/metrics_log.h"
 
 namespace millrace::train {
@@ -51,8 +52,7 @@ BadList::BadList(std::filesystem::path path) : path_(std::move(path)) {
   if (!std::filesystem::exists(path_)) return;
   const std::string text = read_text(path_);
   std::string kept;
-  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    const std::string line = text.substr(at, end - at);
+  for (const std::string& line : lines_in(text, true)) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) continue;
     const auto set = json.find("set"), index = json.find("index");

@@ -6,6 +6,7 @@
 #include <millrace/file.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/formats/content.h"
 #include "data/formats/file_list.h"
 #include "data/formats/open_dataset.h"
@@ -25,14 +26,9 @@ bool is_there(const std::string& path) {
 /// The lines of a text that are not empty; of what has bytes 0, what stands between these (find -print0).
 std::vector<std::string> lines_of(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  const char end = text.find('\0') == std::string_view::npos ? '\n' : '\0';
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find(end));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (end == '\n' && line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.emplace_back(line);
-  }
+  if (text.find('\0') != std::string_view::npos) return split_list(text, '\0');
+  std::vector<std::string> lines = lines_in(text);
+  std::erase(lines, "");
   return lines;
 }
 

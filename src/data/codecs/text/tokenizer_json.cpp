@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/format.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "data/codecs/text/added_tokens.h"
 #include "data/codecs/text/pipeline.h"
 #include "data/codecs/text/tokenizer.h"
@@ -266,11 +267,7 @@ std::shared_ptr<const Tokenizer> parse_tokenizer_json(std::string_view text, con
 std::shared_ptr<const Tokenizer> parse_vocabulary(std::string_view lines, const std::string& name) {
   Vocabulary vocabulary;
   bool capitals = false;
-  for (size_t at = 0; at < lines.size();) {
-    const size_t end = std::min(lines.find('\n', at), lines.size());
-    std::string_view token = lines.substr(at, end - at);
-    if (token.ends_with('\r')) token.remove_suffix(1);
-    at = end + 1;
+  for (const std::string& token : lines_in(lines)) {
     if (!token.starts_with('['))
       capitals =
           capitals || std::any_of(token.begin(), token.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
