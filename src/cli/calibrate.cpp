@@ -18,23 +18,13 @@ struct CalibrateArguments {
   bool json = false;
 };
 
-Json measured_json(const std::vector<eval::Measured>& metrics) {
-  std::vector<std::pair<std::string, Json>> fields, intervals;
-  for (const eval::Measured& metric : metrics) {
-    fields.emplace_back(metric.name, metric.value);
-    intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
-  }
-  fields.emplace_back("intervals", json_object(intervals));
-  return json_object(fields);
-}
-
 Json calibrated_json(const task::Calibrated& each, const std::string& method) {
   std::vector<std::pair<std::string, Json>> fields = {{"method", Json(method)}, {"fitted", Json(each.what)}};
   if (!each.output.empty()) fields.insert(fields.begin(), {"output", Json(each.output)});
   fields.emplace_back("targets", each.count);
-  fields.emplace_back("before", measured_json(each.before));
-  fields.emplace_back("after", measured_json(each.after));
-  fields.emplace_back("notes", std::vector<Json>(each.notes.begin(), each.notes.end()));
+  fields.emplace_back("before", json_object(metric_fields(each.before)));
+  fields.emplace_back("after", json_object(metric_fields(each.after)));
+  fields.emplace_back("notes", each.notes);
   return json_object(fields);
 }
 

@@ -37,11 +37,9 @@ Action declare_data_query(Command& command) {
     print_notes(*dataset);
     const std::vector<int64_t> samples = data::matching(*dataset, query);
     if (a->json) {
-      std::vector<Json> numbers;
-      if (!a->count) numbers.assign(samples.begin(), samples.end());
       std::vector<std::pair<std::string, Json>> fields = {{"samples", dataset->count()},
                                                           {"matching", static_cast<int64_t>(samples.size())}};
-      if (!a->count) fields.emplace_back("indices", numbers);
+      if (!a->count) fields.emplace_back("indices", samples);
       fmt::print("{}\n", json_object(fields).text);
       return 0;
     }

@@ -145,8 +145,7 @@ int run_diff(const DiffArguments& a) {
     print_metrics(metrics, sides[0].name, sides[i].name);
   }
   if (a.json) {
-    std::vector<Json> lines(doubts.begin(), doubts.end());
-    fmt::print("{}\n", json_object({{"pairs", Json(pairs)}, {"doubts", lines}}).text);
+    fmt::print("{}\n", json_object({{"pairs", Json(pairs)}, {"doubts", doubts}}).text);
     return 0;
   }
   for (const std::string& line : doubts) fmt::print("  note: {}\n", line);

@@ -32,20 +32,15 @@ bool is_change(const std::string& word) {
 }
 
 std::string evaluation_json(const task::Evaluation& result, const std::vector<std::string>& calibrations) {
-  std::vector<std::pair<std::string, Json>> fields = {{"data", result.data}, {"targets", result.count}},
-                                            intervals;
-  for (const eval::Measured& metric : result.metrics) {
-    fields.emplace_back(metric.name, metric.value);
-    intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
-  }
-  fields.emplace_back("intervals", json_object(intervals));
+  std::vector<std::pair<std::string, Json>> fields = {{"data", result.data}, {"targets", result.count}};
+  const auto metrics = metric_fields(result.metrics);
+  fields.insert(fields.end(), metrics.begin(), metrics.end());
   if (!result.classes.empty()) {
     std::vector<Json> reports;
     for (const task::ClassReport& report : result.classes) reports.push_back(class_report_json(report));
     fields.emplace_back("classes", reports);
   }
-  if (!calibrations.empty())
-    fields.emplace_back("calibrated", std::vector<Json>(calibrations.begin(), calibrations.end()));
+  if (!calibrations.empty()) fields.emplace_back("calibrated", calibrations);
   fields.emplace_back("seconds", result.seconds);
   return json_object(fields).text;
 }

@@ -52,6 +52,16 @@ std::vector<std::string> metric_lines(const std::vector<eval::Measured>& metrics
   return lines;
 }
 
+std::vector<std::pair<std::string, Json>> metric_fields(const std::vector<eval::Measured>& metrics) {
+  std::vector<std::pair<std::string, Json>> fields, intervals;
+  for (const eval::Measured& metric : metrics) {
+    fields.emplace_back(metric.name, metric.value);
+    intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
+  }
+  fields.emplace_back("intervals", json_object(intervals));
+  return fields;
+}
+
 std::string class_report_text(const task::ClassReport& report) {
   const std::string title = report.output.empty() ? "" : report.output + " ";
   Table classes({"<" + title + (report.confusion.empty() ? "label" : "class"), "precision", "recall", "F1",
@@ -93,12 +103,9 @@ Json class_report_json(const task::ClassReport& report) {
                                    {"f1", share_json(own.f1)}}));
   }
   fields.emplace_back("each", classes);
-  const size_t width = report.names.size();
-  for (size_t at = 0; at < report.confusion.size(); at += width) {
-    std::vector<Json> row;
-    for (size_t told = 0; told < width; ++told) row.emplace_back(report.confusion[at + told]);
-    rows.emplace_back(row);
-  }
+  const auto width = std::ssize(report.names);
+  for (auto row = report.confusion.begin(); row != report.confusion.end(); row += width)
+    rows.emplace_back(std::vector<int64_t>(row, row + width));
   if (!rows.empty()) fields.emplace_back("confusion", rows);
   return json_object(fields);
 }

@@ -186,15 +186,13 @@ std::string explanation(const Program& program, const std::vector<LaunchInfo>& l
 
 std::string explanation_json(const Program& program, const std::vector<LaunchInfo>& launches,
                              const std::string& title, const std::vector<int64_t>& lengths) {
-  std::vector<Json> passes, list, copies, compared, peak, steps(lengths.begin(), lengths.end());
+  std::vector<Json> passes, list, copies, compared, peak;
   for (const PassInfo& pass : program.passes())
     passes.push_back(
-        json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
+        json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", pass.nodes}}));
   int64_t groups = 0;
   for (const LaunchInfo& l : launches) {
     groups += is_fused(l) ? 1 : 0;
-    std::vector<Json> reads;
-    for (const int from : l.reads) reads.emplace_back(int64_t{from});
     list.push_back(json_object({{"operation", Json(l.operation)},
                                 {"layer", l.location.place()},
                                 {"phase", std::string(phase_name(l.location.phase))},
@@ -204,7 +202,7 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
                                 {"types", l.types},
                                 {"flops", l.flops},
                                 {"bytes", l.bytes()},
-                                {"reads", reads}}));
+                                {"reads", l.reads}}));
   }
   for (const CopyInfo& copy : program.copies())
     copies.push_back(json_object({{"parameter", Json(copy.parameter)},
@@ -217,8 +215,8 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
   for (const auto& [bytes, label] : program.peak_breakdown(15))
     peak.push_back(json_object({{"bytes", Json(bytes)}, {"tensor", label}}));
   return json_object({{"name", Json(title)},
-                      {"lengths", steps},
-                      {"inputs", int64_t{program.input_count()}},
+                      {"lengths", lengths},
+                      {"inputs", program.input_count()},
                       {"passes", passes},
                       {"fused_groups", groups},
                       {"fused_operators", static_cast<int64_t>(fused_operators(launches))},

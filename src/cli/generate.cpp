@@ -57,11 +57,9 @@ const char* end_name(task::Generated::End end) {
 void print_generated(const GenerateArguments& a, const std::string& prompt,
                      const task::Generated& generated) {
   if (a.json) {
-    std::vector<Json> tokens;
-    for (const int32_t id : generated.tokens) tokens.emplace_back(int64_t{id});
     fmt::print("{}\n", json_object({{"prompt", prompt},
                                     {"continuation", generated.text},
-                                    {"tokens", tokens},
+                                    {"tokens", generated.tokens},
                                     {"end", std::string(end_name(generated.end))}})
                            .text);
     return;

@@ -93,7 +93,7 @@ Json values_json(const std::vector<SessionValue>& values) {
   std::vector<Json> list;
   for (const SessionValue& value : values) {
     std::vector<std::pair<std::string, Json>> fields = {{"name", value.name}, {"type", value.type.str()}};
-    if (value.data_axis >= 0) fields.emplace_back("sized_by_data", int64_t{value.data_axis});
+    if (value.data_axis >= 0) fields.emplace_back("sized_by_data", value.data_axis);
     list.push_back(json_object(fields));
   }
   return {list};
@@ -102,20 +102,13 @@ Json values_json(const std::vector<SessionValue>& values) {
 std::string inspect_json(const GraphSummary& summary, const SessionModel& model, const std::string& name,
                          const std::string& format, const Bindings& sizes) {
   std::vector<Json> rows;
-  std::vector<std::pair<std::string, Json>> bound;
-  for (const auto& [dim, size] : sizes) bound.emplace_back(dim, Json(size));
-  const auto numbers = [](const std::vector<int>& list) {
-    std::vector<Json> all;
-    for (const int each : list) all.emplace_back(int64_t{each});
-    return Json(all);
-  };
   for (const SummaryRow& row : summary.rows)
     rows.push_back(json_object({{"operator", Json(row.operation)},
                                 {"name", row.name},
                                 {"types", row.types},
-                                {"reads", numbers(row.reads)},
-                                {"inputs", numbers(row.inputs)},
-                                {"outputs", numbers(row.outputs)},
+                                {"reads", row.reads},
+                                {"inputs", row.inputs},
+                                {"outputs", row.outputs},
                                 {"flops", row.flops},
                                 {"bytes", row.bytes},
                                 {"parameters", row.parameters}}));
@@ -123,7 +116,7 @@ std::string inspect_json(const GraphSummary& summary, const SessionModel& model,
                       {"format", format},
                       {"inputs", values_json(model.inputs)},
                       {"outputs", values_json(model.outputs)},
-                      {"sizes", json_object(bound)},
+                      {"sizes", json_object(sizes)},
                       {"parameters", summary.parameters},
                       {"parameter_bytes", summary.parameter_bytes},
                       {"flops", summary.flops},

@@ -29,10 +29,4 @@ Json json_object(const std::vector<std::pair<std::string, Json>>& fields) {
   return Json::raw(text + "}");
 }
 
-Json json_object(const std::vector<std::pair<std::string, double>>& fields) {
-  std::vector<std::pair<std::string, Json>> values;
-  for (const auto& [name, value] : fields) values.emplace_back(name, Json(value));
-  return json_object(values);
-}
-
 }  // namespace millrace::cli

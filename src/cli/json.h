@@ -13,10 +13,13 @@ struct Json {
   std::string text;
   Json(bool value);                                      // NOLINT: values convert
   Json(int64_t value);                                   // NOLINT
+  Json(int value) : Json(int64_t{value}) {}              // NOLINT
   Json(double value);                                    // NOLINT: null when it is not finite
   Json(const std::string& value);                        // NOLINT
   Json(const char* value) : Json(std::string(value)) {}  // NOLINT
   Json(const std::vector<Json>& list);                   // NOLINT
+  template <typename T>
+  Json(const std::vector<T>& list) : Json(std::vector<Json>(list.begin(), list.end())) {}  // NOLINT
   static Json raw(std::string text);
 
  private:
@@ -24,6 +27,10 @@ struct Json {
 };
 
 Json json_object(const std::vector<std::pair<std::string, Json>>& fields);
-Json json_object(const std::vector<std::pair<std::string, double>>& fields);
+/// Of names with values of one kind.
+template <typename Fields>
+Json json_object(const Fields& fields) {
+  return json_object(std::vector<std::pair<std::string, Json>>(fields.begin(), fields.end()));
+}
 
 }  // namespace millrace::cli

@@ -43,10 +43,9 @@ Json origin_json(const train::Origin& origin) {
                                 {"samples", print.samples},
                                 {"read", print.read},
                                 {"digest", print.digest}}));
-  const std::vector<Json> command(origin.command.begin(), origin.command.end());
   return json_object({{"time", Json(origin.time)},
                       {"step", origin.step},
-                      {"command", command},
+                      {"command", origin.command},
                       {"folder", origin.folder},
                       {"version", origin.version},
                       {"program", origin.program},

@@ -62,18 +62,15 @@ std::string rate_svg(const train::RateFinding& found, const std::string& title) 
 }
 
 Json rates_json(const LrFindArguments& a, const train::RateFinding& found) {
-  const auto list = [](const std::vector<double>& values) {
-    return Json(std::vector<Json>(values.begin(), values.end()));
-  };
   const auto maybe = [](const std::optional<double>& value) { return Json(value.value_or(NAN)); };
   return json_object({{"recipe", Json(a.recipe)},
                       {"suggested", maybe(found.suggested)},
                       {"why", found.why},
                       {"steepest", maybe(found.steepest)},
                       {"diverged", maybe(found.diverged)},
-                      {"rates", list(found.rates)},
-                      {"losses", list(found.losses)},
-                      {"smoothed", list(found.smoothed)}});
+                      {"rates", found.rates},
+                      {"losses", found.losses},
+                      {"smoothed", found.smoothed}});
 }
 
 int run_lr_find(const LrFindArguments& a) {

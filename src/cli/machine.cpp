@@ -54,7 +54,7 @@ std::string machine_json(const Machine& m) {
     return json_object({{"registers", Json(rates.registers)}, {"L1", rates.l1}, {"L2", rates.l2}});
   };
   return json_object({{"cpu", m.cpu},
-                      {"threads", int64_t{m.threads}},
+                      {"threads", m.threads},
                       {"instructions", m.instructions},
                       {"fp32_gflops", m.fp32_gflops},
                       {"bf16_gflops", m.bf16_gflops},

@@ -101,8 +101,8 @@ void print_continuation(const PredictArguments& a, const std::string& text,
     if (a.tokens > 0) fields.emplace_back("continuation", continuation.text);
     std::vector<Json> list;
     for (const task::Continuation::Token& token : continuation.next)
-      list.push_back(json_object(
-          {{"id", int64_t{token.id}}, {"token", token.text}, {"probability", token.probability}}));
+      list.push_back(
+          json_object({{"id", token.id}, {"token", token.text}, {"probability", token.probability}}));
     fields.emplace_back("next", list);
     fmt::print("{}\n", json_object(fields).text);
     return;

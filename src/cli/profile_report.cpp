@@ -115,7 +115,7 @@ Json groups_json(const std::vector<LaunchGroup>& groups) {
   std::vector<Json> list;
   for (const LaunchGroup& g : groups)
     list.push_back(json_object({{"name", Json(g.name)},
-                                {"launches", int64_t{g.launches}},
+                                {"launches", g.launches},
                                 {"seconds", g.seconds},
                                 {"forward", g.phase_seconds[0]},
                                 {"backward", g.phase_seconds[1]},
@@ -218,14 +218,12 @@ std::string profile_json(const Profile& p, const ProfileTitle& title, int depth)
   for (const Advice& a : advise(p))
     advice.push_back(json_object({{"seconds", Json(a.seconds)}, {"text", a.text}}));
   const auto layer = [&](const LaunchInfo& info) { return layer_of(info, depth); };
-  std::vector<std::pair<std::string, Json>> counters;
-  for (const auto& [name, count] : p.counters) counters.emplace_back(name, count);
   return json_object({{"name", Json(title.name)},
                       {"detail", title.detail},
                       {"data", title.data},
                       {"items_per_second", static_cast<double>(title.items) / p.seconds},
-                      {"steps", int64_t{p.runs}},
-                      {"counted", int64_t{p.counted}},
+                      {"steps", p.runs},
+                      {"counted", p.counted},
                       {"seconds", split_json(p)},
                       {"flops", p.flops()},
                       {"bytes", p.bytes()},
@@ -235,7 +233,7 @@ std::string profile_json(const Profile& p, const ProfileTitle& title, int depth)
                       {"levels", levels},
                       {"typical_seconds", since_begin(m.end)},
                       {"parts", parts},
-                      {"counters", json_object(counters)},
+                      {"counters", json_object(p.counters)},
                       {"kinds", groups_json(group_launches(p.launches, kind_of))},
                       {"layers", groups_json(group_launches(p.launches, layer))},
                       {"launches", launches},

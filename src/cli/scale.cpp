@@ -256,9 +256,9 @@ Json scale_json(const ScaleArguments& a, const train::ScaleFinding& found, const
                       {"spread", fit.spread()},
                       {"larger", larger},
                       {"doubt", fit.doubt()},
-                      {"unfinished", std::vector<Json>(found.unfinished.begin(), found.unfinished.end())},
-                      {"small_batches", std::vector<Json>(found.small.begin(), found.small.end())},
-                      {"left_out", std::vector<Json>(trained.left_out().begin(), trained.left_out().end())},
+                      {"unfinished", found.unfinished},
+                      {"small_batches", found.small},
+                      {"left_out", trained.left_out()},
                       {"complete", !trained.out_of_time()}});
 }
 

@@ -162,7 +162,7 @@ int run_train(const TrainArguments& given) {
                                     {"finished", outcome.finished},
                                     {"step", outcome.step},
                                     {"test", json_object(test)},
-                                    {"baseline", std::vector<Json>(beside.begin(), beside.end())}})
+                                    {"baseline", beside}})
                            .text);
   } else if (outcome.finished) {
     const std::string path = shell_quoted(run.string());

@@ -43,7 +43,7 @@ void print_seeds(const TrainArguments& a, const fs::path& folder,
     fmt::print("{}\n", json_object({{"folder", Json(folder.string())},
                                     {"seeds", static_cast<int64_t>(tests.size())},
                                     {"test", json_object(fields)},
-                                    {"unfinished", std::vector<Json>(doubts.begin(), doubts.end())}})
+                                    {"unfinished", doubts}})
                            .text);
     return;
   }
