@@ -8,35 +8,54 @@ using onnx::Ints;
 // ReduceSum and the other Reduce….
 namespace {
 
-using Reduce = Value (*)(onnx::ImportCall&, Value, const Ints&, bool);
+/// What is reduced over, and whether its axes stay. Over no axis each element is alone.
+struct ReduceCall {
+  onnx::ImportCall& call;
+  Ints axes = call.reduced_axes(call.rank(0));
+  bool keep = axes.empty() || call.integer("keepdims", 1) != 0;
 
-std::vector<Value> reduced(onnx::ImportCall& call, const Reduce& reduce) {
-  const Ints axes = call.reduced_axes(call.rank(0));
-  return {reduce(call, call[0], axes, axes.empty() || call.integer("keepdims", 1) != 0)};
+  Value over(std::string_view op, Value x, bool keep_dims) const {
+    return axes.empty() ? x : call.graph.add(op, {x}, {{"axes", axes}, {"keep_dims", keep_dims}});
+  }
+  Value over(std::string_view op, Value x) const { return over(op, x, keep); }
+  Value sum(Value x) const { return over("sum", x); }
+  Value sum_of_squares() const { return sum(call.b.mul(call[0], call[0])); }
+};
+
+/// Of bools max is "any", min is "all".
+Value extreme(onnx::ImportCall& call, std::string_view op) {
+  const ReduceCall reduce{call};
+  if (!call.dtype(0).is_bool()) return reduce.over(op, call[0]);
+  return call.b.cast(reduce.over(op, call.b.cast(call[0], u8)), boolean);
 }
 
-/// Over no axis each element is alone.
-Value over(onnx::ImportCall& call, std::string_view op, Value x, const Ints& axes, bool keep) {
-  return axes.empty() ? x : call.graph.add(op, {x}, {{"axes", axes}, {"keep_dims", keep}});
-}
+}  // namespace
 
-Value sum(onnx::ImportCall& call, Value x, const Ints& axes, bool keep) {
-  return over(call, "sum", x, axes, keep);
-}
+MILLRACE_ONNX_IMPORT(ReduceSum) { return {ReduceCall{call}.sum(call[0])}; }
+MILLRACE_ONNX_IMPORT(ReduceMean) { return {ReduceCall{call}.over("mean", call[0])}; }
+MILLRACE_ONNX_IMPORT(ReduceMax) { return {extreme(call, "max")}; }
+MILLRACE_ONNX_IMPORT(ReduceMin) { return {extreme(call, "min")}; }
+MILLRACE_ONNX_IMPORT(ReduceSumSquare) { return {ReduceCall{call}.sum_of_squares()}; }
+MILLRACE_ONNX_IMPORT(ReduceL1) { return {ReduceCall{call}.sum(call.graph.add("abs", {call[0]}))}; }
+MILLRACE_ONNX_IMPORT(ReduceL2) { return {call.graph.add("sqrt", {ReduceCall{call}.sum_of_squares()})}; }
+MILLRACE_ONNX_IMPORT(ReduceLogSum) { return {call.graph.add("log", {ReduceCall{call}.sum(call[0])})}; }
 
-Value log_sum_exp(onnx::ImportCall& call, Value x, const Ints& axes, bool keep) {
-  if (axes.empty()) return x;
-  const Value largest = over(call, "max", x, axes, true);
+MILLRACE_ONNX_IMPORT(ReduceLogSumExp) {
+  const ReduceCall reduce{call};
+  const Value x = call[0];
+  if (reduce.axes.empty()) return {x};
+  const Value largest = reduce.over("max", x, true);
   const Value finite = call.b.select(call.graph.add("is_finite", {largest}), largest, call.fill(largest, 0));
-  const Value total = sum(call, call.graph.add("exp", {call.b.sub(x, finite)}), axes, true);
+  const Value total = reduce.over("sum", call.graph.add("exp", {call.b.sub(x, finite)}), true);
   const Value result = call.b.add(call.graph.add("log", {total}), finite);
-  if (keep) return result;
-  return sum(call, result, axes, false);
+  return {reduce.keep ? result : reduce.sum(result)};
 }
 
 /// Element by element, by halves.
-Value product(onnx::ImportCall& call, Value x, const Ints& axes, bool keep) {
-  for (const int64_t axis : axes) {
+MILLRACE_ONNX_IMPORT(ReduceProd) {
+  const ReduceCall reduce{call};
+  Value x = call[0];
+  for (const int64_t axis : reduce.axes) {
     while (!(call.b.shape(x)[static_cast<size_t>(axis)] == 1)) {
       const Ints sizes = call.b.shape(x).sizes();
       const auto at = static_cast<size_t>(axis);
@@ -49,64 +68,13 @@ Value product(onnx::ImportCall& call, Value x, const Ints& axes, bool keep) {
       const int64_t half = sizes[at] / 2;
       const auto part = [&](int64_t from, int64_t to) { return call.part(x, axis, from, to); };
       const Value both = call.b.mul(part(0, half), part(half, 2 * half));
-      if (sizes[at] % 2 == 0)
-        x = both;
-      else
-        x = call.graph.add("concat", {both, part(2 * half, sizes[at])}, {{"axis", axis}});
+      x = sizes[at] % 2 == 0 ? both : call.concat({both, part(2 * half, sizes[at])}, axis);
     }
   }
-  if (keep) return x;
+  if (reduce.keep) return {x};
   Shape shape;
   for (int d = 0; d < call.b.shape(x).rank(); ++d)
-    if (std::find(axes.begin(), axes.end(), d) == axes.end())
+    if (std::find(reduce.axes.begin(), reduce.axes.end(), d) == reduce.axes.end())
       shape.push_back(call.b.shape(x)[static_cast<size_t>(d)]);
-  return call.b.reshape(x, shape);
+  return {call.b.reshape(x, shape)};
 }
-
-/// Of bools max is "any", min is "all".
-Value extreme(onnx::ImportCall& call, std::string_view op, Value x, const Ints& axes, bool keep) {
-  const DType dtype = call.b.dtype(x);
-  if (!dtype.is_bool()) return over(call, op, x, axes, keep);
-  return call.b.cast(over(call, op, call.b.cast(x, u8), axes, keep), boolean);
-}
-
-}  // namespace
-
-MILLRACE_ONNX_IMPORT(ReduceSum) { return reduced(call, sum); }
-MILLRACE_ONNX_IMPORT(ReduceMean) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return over(c, "mean", x, axes, keep);
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceMax) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return extreme(c, "max", x, axes, keep);
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceMin) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return extreme(c, "min", x, axes, keep);
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceProd) { return reduced(call, product); }
-MILLRACE_ONNX_IMPORT(ReduceSumSquare) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return sum(c, c.b.mul(x, x), axes, keep);
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceL1) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return sum(c, c.graph.add("abs", {x}), axes, keep);
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceL2) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return c.graph.add("sqrt", {sum(c, c.b.mul(x, x), axes, keep)});
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceLogSum) {
-  return reduced(call, [](onnx::ImportCall& c, Value x, const Ints& axes, bool keep) {
-    return c.graph.add("log", {sum(c, x, axes, keep)});
-  });
-}
-MILLRACE_ONNX_IMPORT(ReduceLogSumExp) { return reduced(call, log_sum_exp); }

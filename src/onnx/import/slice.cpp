@@ -29,32 +29,24 @@ Range clipped(int64_t start, int64_t end, int64_t step, int64_t size) {
   return {start, end, step};
 }
 
-/// How a Slice's starts or ends are said: known, or when the model runs.
-struct Limits {
-  onnx::ImportCall::Said said;
-  std::vector<bool> known;
-};
+/// A Slice's starts or ends: known, between bounds, or any numbers that are known when the model runs.
+using Limits = onnx::ImportCall::Said;
 
 Limits limits_of(onnx::ImportCall& call, int k) {
-  if (call.known(k) || call.item(k).between) {
-    Limits limits{call.sizes_said(k), {}};
-    for (size_t i = 0; i < limits.said.most.size(); ++i) limits.known.push_back(limits.said.known(i));
-    return limits;
-  }
-  // Any numbers.
+  if (call.known(k) || call.item(k).between) return call.sizes_said(k);
   const Value list = call.b.reshape(call.b.cast(call[k], i64), {call.shape(k).count()});
   const auto count = static_cast<size_t>(call.b.shape(list)[0].size());
-  return {{Ints(count, INT64_MIN), Ints(count, INT64_MAX), list}, std::vector<bool>(count, false)};
+  return {Ints(count, INT64_MIN), Ints(count, INT64_MAX), list};
 }
 
 /// At most so many positions there are, of `size`.
 int64_t most_of(const Limits& starts, const Limits& ends, size_t i, int64_t step, int64_t size) {
-  const int64_t start = starts.said.least[i], end = ends.said.most[i];
+  const int64_t start = starts.least[i], end = ends.most[i];
   int64_t distance = size;
-  if (step > 0 && starts.known[i]) {
-    if (start >= 0) distance = std::min(end >= 0 && ends.said.least[i] >= 0 ? end : size, size) - start;
+  if (step > 0 && starts.known(i)) {
+    if (start >= 0) distance = std::min(end >= 0 && ends.least[i] >= 0 ? end : size, size) - start;
     if (start < 0 && start > -size) distance = -start;
-  } else if (step > 0 && end >= 0 && ends.said.least[i] >= 0) {
+  } else if (step > 0 && end >= 0 && ends.least[i] >= 0) {
     distance = std::min(end, size);
   }
   const int64_t by = std::abs(step);
@@ -65,14 +57,14 @@ int64_t most_of(const Limits& starts, const Limits& ends, size_t i, int64_t step
 onnx::Items cut_at_run_time(onnx::ImportCall& call, const Limits& starts, const Limits& ends,
                             const Ints& axes, const Ints& steps) {
   Item x = call.item(0);
-  for (size_t i = 0; i < starts.known.size(); ++i) {
+  for (size_t i = 0; i < starts.most.size(); ++i) {
     const int rank = call.b.shape(x.value).rank();
     const int64_t axis = call.axis(axes[i], rank),
                   size = call.b.shape(x.value)[static_cast<size_t>(axis)].size();
     if (steps[i] == 0 || steps[i] == INT64_MIN) call.refuse("a step of it is 0");
-    const bool own = x.bounded_axis == axis, known = starts.known[i] && ends.known[i];
+    const bool own = x.bounded_axis == axis, known = starts.known(i) && ends.known(i);
     if (known && !own) {
-      const Range range = clipped(starts.said.most[i], ends.said.most[i], steps[i], size);
+      const Range range = clipped(starts.most[i], ends.most[i], steps[i], size);
       if (steps[i] < 0)
         call.refuse_sizes("it goes backwards along one axis, and another one's size depends on data");
       Ints from(static_cast<size_t>(rank), 0), to = call.b.shape(x.value).sizes(),
@@ -84,11 +76,10 @@ onnx::Items cut_at_run_time(onnx::ImportCall& call, const Limits& starts, const 
       continue;
     }
     if (x.bounded_axis >= 0 && !own) call.refuse_two_sizes();
-    if (known && steps[i] == 1 && starts.said.most[i] == 0 && ends.said.most[i] >= size)
-      continue;  // all of it
+    if (known && steps[i] == 1 && starts.most[i] == 0 && ends.most[i] >= size) continue;  // all of it
     x = onnx::picked(call, x.value, axis, own ? x.size : call.whole(size),
-                     {call.element(starts.said.values, static_cast<int64_t>(i)),
-                      call.element(ends.said.values, static_cast<int64_t>(i)), steps[i],
+                     {call.element(starts.values, static_cast<int64_t>(i)),
+                      call.element(ends.values, static_cast<int64_t>(i)), steps[i],
                       most_of(starts, ends, i, steps[i], size)});
   }
   return {x};
@@ -101,19 +92,18 @@ MILLRACE_ONNX_IMPORT(Slice) {
   const Ints sizes = call.graph.type(call.buffer(0)).shape.sizes();
   const auto listed = [&](const char* name) {
     const Ints list = call.ints(name);
-    return Limits{{list, list, call.ints_constant(list)}, std::vector<bool>(list.size(), true)};
+    return Limits{list, list, call.ints_constant(list)};
   };
   const Limits first = old ? listed("starts") : limits_of(call, 1),
                last = old ? listed("ends") : limits_of(call, 2);
-  const Ints &starts = first.said.most, &ends = last.said.most;
+  const Ints &starts = first.most, &ends = last.most;
   Ints axes = onnx::numbered(0, std::ssize(starts)), steps(starts.size(), 1);
   if (old) axes = call.ints("axes", axes);
   if (call.given(3)) axes = call.known_ints(3);
   if (call.given(4)) steps = call.known_ints(4);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
     call.refuse("starts, ends, axes and steps are not as many");
-  if (call.bounded(0) || std::count(first.known.begin(), first.known.end(), false) > 0 ||
-      std::count(last.known.begin(), last.known.end(), false) > 0)
+  if (call.bounded(0) || !first.known() || !last.known())
     return cut_at_run_time(call, first, last, axes, steps);
   Ints from(sizes.size(), 0), to = sizes, by(sizes.size(), 1), backwards;
   for (size_t i = 0; i < starts.size(); ++i) {
