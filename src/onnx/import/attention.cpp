@@ -45,8 +45,8 @@ MILLRACE_ONNX_IMPORT(Attention) {
   int64_t past = 0;
   if (call.given(4) && call.given(5)) {
     past = call.shape(4)[2].size();
-    k = call.graph.add("concat", {call[4], k}, {{"axis", int64_t{2}}});
-    v = call.graph.add("concat", {call[5], v}, {{"axis", int64_t{2}}});
+    k = call.concat({call[4], k}, 2);
+    v = call.concat({call[5], v}, 2);
   }
   const Value present_k = k, present_v = v;
   const Ints s = call.b.shape(q).sizes();

@@ -11,7 +11,7 @@ MILLRACE_ONNX_IMPORT(CausalConvWithState) {
   const int64_t before = weight[2] - 1, length = x[2] + before;
   Value padded = call[0];
   if (call.given(3))
-    padded = call.graph.add("concat", {call[3], padded}, {{"axis", int64_t{2}}});
+    padded = call.concat({call[3], padded}, 2);
   else
     padded = call.graph.add("pad", {padded}, {{"low", Ints{0, 0, before}}, {"high", Ints{0, 0, 0}}});
   if (!(call.b.shape(padded)[2] == length)) call.refuse("its past state does not fit its weights");

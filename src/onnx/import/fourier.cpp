@@ -96,10 +96,7 @@ Complex apart(onnx::ImportCall& call, Value x, const Ints& order) {
 }
 
 Value together(onnx::ImportCall& call, const Complex& y) {
-  Shape shape = call.b.shape(y.re);
-  shape.emplace_back(1);
-  return call.graph.add("concat", {call.b.reshape(y.re, shape), call.b.reshape(y.im, shape)},
-                        {{"axis", static_cast<int64_t>(shape.size()) - 1}});
+  return call.stacked({y.re, y.im}, call.b.shape(y.re).rank());
 }
 
 }  // namespace
@@ -119,10 +116,8 @@ MILLRACE_ONNX_IMPORT(DFT) {
   const int64_t given = call.shape(0)[static_cast<size_t>(axis)].size();
   const int64_t length = call.given(1) ? call.known_int(1) : inverse && onesided ? 2 * (given - 1) : given;
   if (inverse && onesided) {
-    Value y = call.b.transpose(real_inverse(call, x, length), order);
-    Shape shape = call.b.shape(y);
-    shape.emplace_back(1);
-    return {call.b.cast(call.b.reshape(y, shape), call.dtype(0))};
+    const Value y = call.b.transpose(real_inverse(call, x, length), order);
+    return {call.b.cast(call.stacked({y}, rank - 1), call.dtype(0))};
   }
   const Complex y = transformed(call, x, length, onesided ? length / 2 + 1 : length, inverse);
   return {call.b.cast(together(call, {call.b.transpose(y.re, order), call.b.transpose(y.im, order)}),

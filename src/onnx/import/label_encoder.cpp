@@ -17,6 +17,12 @@ struct Listed {
   size_t size() const { return numbers ? static_cast<size_t>(numbers->count()) : texts.size(); }
 };
 
+Listed listed_in(onnx::ImportCall& call, const onnx::TensorProto& tensor) {
+  if (tensor.is_text()) return {{}, onnx::texts_of(tensor).values};
+  const Array numbers = array_of(tensor, call.folder);
+  return {numbers.reshaped({numbers.count()}), {}};
+}
+
 /// The attribute named `what` with one of ONNX's endings.
 std::optional<Listed> listed(onnx::ImportCall& call, const std::string& what) {
   const auto attribute = [&](const char* ending) { return call.node.find(what + ending); };
@@ -26,26 +32,17 @@ std::optional<Listed> listed(onnx::ImportCall& call, const std::string& what) {
     std::copy(a->integers.begin(), a->integers.end(), numbers.as<int64_t>().begin());
     return Listed{numbers, {}};
   }
-  if (const auto* a = attribute("_floats")) {
-    Array numbers(f32, {static_cast<int64_t>(a->numbers.size())});
-    std::copy(a->numbers.begin(), a->numbers.end(), numbers.as<float>().begin());
-    return Listed{numbers, {}};
+  if (attribute("_floats")) {
+    const std::vector<double> numbers = call.numbers(what + "_floats");
+    return Listed{Array::of(f32, {std::ssize(numbers)}, numbers), {}};
   }
-  if (const auto* a = attribute("_tensor"); a && a->tensor) {
-    if (a->tensor->is_text()) return Listed{{}, onnx::texts_of(*a->tensor).values};
-    const Array numbers = array_of(*a->tensor, call.folder);
-    return Listed{numbers.reshaped({numbers.count()}), {}};
-  }
+  if (const auto* a = attribute("_tensor"); a && a->tensor) return listed_in(call, *a->tensor);
   return std::nullopt;
 }
 
 /// What stands where no key is; of the type of the values.
 Listed otherwise(onnx::ImportCall& call, const Listed& values) {
-  if (const auto* a = call.node.find("default_tensor"); a && a->tensor) {
-    if (a->tensor->is_text()) return {{}, onnx::texts_of(*a->tensor).values};
-    const Array one = array_of(*a->tensor, call.folder);
-    return {one.reshaped({one.count()}), {}};
-  }
+  if (const auto* a = call.node.find("default_tensor"); a && a->tensor) return listed_in(call, *a->tensor);
   if (!values.numbers) return {{}, {call.text("default_string", "_Unused")}};
   Array one(values.numbers->dtype(), {1});
   if (one.dtype().is_float())
@@ -120,8 +117,7 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_LabelEncoder) {
     return {Item::of(std::move(out))};
   }
   if (!places.valid()) places = call.ints_constant(known);
-  const Value all = call.graph.add(
-      "concat", {call.constant(*values->numbers), call.constant(*fallback.numbers)}, {{"axis", int64_t{0}}});
+  const Value all = call.concat({call.constant(*values->numbers), call.constant(*fallback.numbers)}, 0);
   return {call.b.reshape(call.gather(all, places, 0), shape)};
 }
 

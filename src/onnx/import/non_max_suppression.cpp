@@ -140,5 +140,5 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
   std::vector<Value> columns;
   for (const Value x : {divided("div", of_group, classes), divided("rem", of_group, classes), box})
     columns.push_back(call.b.reshape(x, {bound, 1}));
-  return {Item::bounded(call.graph.add("concat", columns, {{"axis", int64_t{1}}}), 0, found.count)};
+  return {Item::bounded(call.concat(columns, 1), 0, found.count)};
 }

@@ -51,7 +51,7 @@ onnx::Items padded_at_run_time(onnx::ImportCall& call) {
     };
     const std::vector<Value> parts = {filling(said.most[i]), x.value, filling(said.most[count + i])};
     if (known && x.bounded_axis != axis) {
-      x.value = call.graph.add("concat", parts, {{"axis", axis}});
+      x.value = call.concat(parts, axis);
       continue;
     }
     const int64_t size = call.b.shape(x.value)[static_cast<size_t>(axis)].size();

@@ -32,15 +32,9 @@ MILLRACE_ONNX_IMPORT(RotaryEmbedding) {
               other = interleaved ? slice(x, 1, turned, 2) : slice(x, half, turned, 1);
   const Value real = call.b.sub(call.b.mul(one, cosine), call.b.mul(other, sine)),
               imaginary = call.b.add(call.b.mul(one, sine), call.b.mul(other, cosine));
-  Value y;
-  if (interleaved) {
-    const auto apart = [&](Value v) { return call.b.reshape(v, {s[0], s[1], s[2], half, 1}); };
-    y = call.b.reshape(call.graph.add("concat", {apart(real), apart(imaginary)}, {{"axis", int64_t{4}}}),
-                       {s[0], s[1], s[2], turned});
-  } else {
-    y = call.graph.add("concat", {real, imaginary}, {{"axis", int64_t{3}}});
-  }
-  if (turned < s[3]) y = call.graph.add("concat", {y, slice(x, turned, s[3], 1)}, {{"axis", int64_t{3}}});
+  Value y = interleaved ? call.b.reshape(call.stacked({real, imaginary}, 4), {s[0], s[1], s[2], turned})
+                        : call.concat({real, imaginary}, 3);
+  if (turned < s[3]) y = call.concat({y, slice(x, turned, s[3], 1)}, 3);
   if (flat) y = call.b.reshape(call.b.transpose(y, {0, 2, 1, 3}), shape);
   return {y};
 }

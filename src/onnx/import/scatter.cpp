@@ -19,17 +19,15 @@ Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const s
   const Value kept = call.b.broadcast(call.b.reshape(data, {1, size}), {many, size});
   const Value update = call.b.broadcast(call.b.reshape(what, {many, 1}), {many, size});
   const bool product = reduction == "mul";
-  const Value parts = call.graph.add(
-      "concat",
-      {call.b.reshape(data, {1, size}), call.b.select(hit, update, product ? call.fill(kept, 1) : kept)},
-      {{"axis", int64_t{0}}});
+  const Value parts = call.concat(
+      {call.b.reshape(data, {1, size}), call.b.select(hit, update, product ? call.fill(kept, 1) : kept)}, 0);
   if (!product) return call.graph.add(reduction, {parts}, {{"axes", Ints{0}}});
   Value x = parts;
   for (int64_t rows = many + 1; rows > 1; rows = (rows + 1) / 2) {  // by halves
     const auto part = [&](int64_t from, int64_t to) { return call.part(x, 0, from, to); };
     const int64_t half = rows / 2;
     const Value both = call.b.mul(part(0, half), part(half, 2 * half));
-    x = rows % 2 == 0 ? both : call.graph.add("concat", {both, part(2 * half, rows)}, {{"axis", int64_t{0}}});
+    x = rows % 2 == 0 ? both : call.concat({both, part(2 * half, rows)}, 0);
   }
   return call.b.reshape(x, {size});
 }

@@ -63,13 +63,11 @@ MILLRACE_ONNX_IMPORT(ConcatFromSequence) {
   for (const Item& each : call.sequence(0)) {
     if (each.form != Item::Form::tensor || each.bounded_axis >= 0)
       call.refuse("its sequence holds what are no tensors of a known size");
-    Shape shape = call.b.shape(each.value);
-    axis = call.axis(call.integer("axis"), shape.rank() + (fresh ? 1 : 0));
-    if (fresh) shape.insert(shape.begin() + axis, Dim(1));
-    parts.push_back(call.b.reshape(each.value, shape));
+    axis = call.axis(call.integer("axis"), call.b.shape(each.value).rank() + (fresh ? 1 : 0));
+    parts.push_back(each.value);
   }
   if (parts.empty()) call.refuse("its sequence is empty");
-  return {call.concat(parts, axis)};
+  return {fresh ? call.stacked(parts, axis) : call.concat(parts, axis)};
 }
 
 MILLRACE_ONNX_IMPORT(SplitToSequence) {
