@@ -5,7 +5,7 @@ using namespace millrace;
 // Functions of one element with numbers of their own.
 namespace {
 
-Value positive(onnx::ImportCall& call) { return call.graph.add("greater", {call[0], call.fill(call[0], 0)}); }
+Value positive(onnx::ImportCall& call) { return call.compare("greater", call[0], 0); }
 
 /// alpha · (exp(x / by) − 1)
 Value below(onnx::ImportCall& call, double alpha, double by = 1) {
@@ -42,7 +42,7 @@ MILLRACE_ONNX_IMPORT(Celu) {
   return {call.b.select(positive(call), call[0], below(call, alpha, alpha))};
 }
 MILLRACE_ONNX_IMPORT(ThresholdedRelu) {
-  const Value over = call.graph.add("greater", {call[0], call.fill(call[0], call.number("alpha", 1))});
+  const Value over = call.compare("greater", call[0], call.number("alpha", 1));
   return {call.b.select(over, call[0], call.fill(call[0], 0))};
 }
 MILLRACE_ONNX_IMPORT(HardSigmoid) {
@@ -70,7 +70,6 @@ MILLRACE_ONNX_IMPORT(Gelu) {
 MILLRACE_ONNX_IMPORT(Shrink) {
   const double bias = call.number("bias", 0), border = call.number("lambd", 0.5);
   const Value x = call[0], zero = call.fill(x, 0);
-  const Value low = call.graph.add("less", {x, call.fill(x, -border)}),
-              high = call.graph.add("greater", {x, call.fill(x, border)});
+  const Value low = call.compare("less", x, -border), high = call.compare("greater", x, border);
   return {call.b.select(low, call.b.add(x, bias), call.b.select(high, call.b.sub(x, bias), zero))};
 }

@@ -118,6 +118,8 @@ class ImportCall {
   Value whole(int64_t value) const;  // i64[]
   Value fill(Value like, double value) { return b.fill(like, value); }
   Value clamp(Value x, double low, double high);
+  /// Where x stands to a number as an operator says: "greater", "equal" ….
+  Value compare(std::string_view op, Value x, double number) { return graph.add(op, {x, fill(x, number)}); }
 
   /// Why this node cannot be had, and what would help.
   [[noreturn]] void refuse(const std::string& reason) const;

@@ -22,7 +22,7 @@ Value cast_to(onnx::ImportCall& call, DType to) {
   // To bool means "is not zero".
   if (to == boolean && from != boolean) {
     if (is_narrow_float(from) || from.bits < 8) x = call.b.cast(x, f32);
-    return call.graph.add("not_equal", {x, call.fill(x, 0)});
+    return call.compare("not_equal", x, 0);
   }
   if (to == f8e8m0 && call.has("round_mode") && call.text("round_mode") != "up")
     return call.b.cast(power_of_two(call, call.b.cast(x, f32), call.text("round_mode") == "nearest"), to);
@@ -49,6 +49,6 @@ MILLRACE_ONNX_IMPORT(BitCast) {
   Value x = call[0];
   if (from == *to) return {x};
   if (from.is_bool()) x = call.b.cast(x, u8);
-  if (to->is_bool()) return {call.graph.add("not_equal", {x, call.fill(x, 0)})};
+  if (to->is_bool()) return {call.compare("not_equal", x, 0)};
   return {call.b.dtype(x) == *to ? x : call.graph.add("bitcast", {x}, {{"dtype", *to}})};
 }

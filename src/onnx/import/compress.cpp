@@ -32,7 +32,7 @@ MILLRACE_ONNX_IMPORT(NonZero) {
   const Shape shape = call.b.shape(x);
   const int64_t n = shape.count();
   if (call.bounded(0)) x = onnx::masked(call, x, call.item(0).bounded_axis, call.item(0).size, 0);
-  if (!call.b.dtype(x).is_bool()) x = call.graph.add("not_equal", {x, call.fill(x, 0)});
+  if (!call.b.dtype(x).is_bool()) x = call.compare("not_equal", x, 0);
   const onnx::Chosen found = onnx::chosen(call, call.b.reshape(x, {n}));
   std::vector<Value> rows;
   int64_t stride = n;

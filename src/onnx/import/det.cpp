@@ -29,15 +29,14 @@ MILLRACE_ONNX_IMPORT(Det) {
         call.b.sum(call.b.mul(m, call.b.reshape(is, {many, size, 1})), {1}, true);  // [many, 1, size]
     const Value first_row = part(m, 0, 1, 0, size);
     const Value pivot = call.b.reshape(part(pivot_row, 0, 1, 0, 1), {many});
-    const Value swapped = call.graph.add("greater", {at, call.fill(at, 0)});
+    const Value swapped = call.compare("greater", at, 0);
     det = call.b.mul(det, call.b.select(swapped, call.graph.add("neg", {pivot}), pivot));
     if (size == 1) break;
     // The first row takes the pivot's place.
     const Value moved =
         call.b.add(m, call.b.mul(call.b.sub(first_row, pivot_row), call.b.reshape(is, {many, size, 1})));
     const Value below = part(moved, 1, size, 0, size);
-    const Value safe =
-        call.b.select(call.graph.add("equal", {pivot, call.fill(pivot, 0)}), call.fill(pivot, 1), pivot);
+    const Value safe = call.b.select(call.compare("equal", pivot, 0), call.fill(pivot, 1), pivot);
     const Value factor = call.b.div(part(below, 0, size - 1, 0, 1), call.b.reshape(safe, {many, 1, 1}));
     const Value cleared = call.b.sub(below, call.b.mul(factor, pivot_row));
     m = part(cleared, 0, size - 1, 1, size);

@@ -11,7 +11,7 @@ MILLRACE_ONNX_IMPORT(Dropout) {
       return {call[0], call.b.broadcast(call.scalar(boolean, 1), call.shape(0))};
     call.learning->draws = true;
     const Value y = call.graph.add("dropout", {call[0], call.learning->key}, {{"p", share}});
-    return {y, call.graph.add("not_equal", {y, call.fill(y, 0)})};
+    return {y, call.compare("not_equal", y, 0)};
   }
   const bool training = call.given(2) && call.known_number(2) != 0;
   if (training && (!call.given(1) || call.known_number(1) != 0))

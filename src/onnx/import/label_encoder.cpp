@@ -130,6 +130,6 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_ArrayFeatureExtractor) {
 
 MILLRACE_ONNX_IMPORT(ai_onnx_ml_Binarizer) {
   const Value x = call[0];
-  const Value above = call.graph.add("greater", {x, call.fill(x, call.number("threshold", 0))});
+  const Value above = call.compare("greater", x, call.number("threshold", 0));
   return {call.b.cast(above, call.dtype(0))};
 }

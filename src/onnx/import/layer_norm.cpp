@@ -84,6 +84,6 @@ MILLRACE_ONNX_IMPORT(LpNormalization) {
   Value norm = p == 1 ? call.b.sum(call.graph.add("abs", {x}), {axis}, true)
                       : call.graph.add("sqrt", {call.b.sum(call.b.mul(x, x), {axis}, true)});
   // All zeros stay zeros.
-  norm = call.b.select(call.graph.add("equal", {norm, call.fill(norm, 0)}), call.fill(norm, 1), norm);
+  norm = call.b.select(call.compare("equal", norm, 0), call.fill(norm, 1), norm);
   return {call.b.div(x, norm)};
 }

@@ -6,7 +6,7 @@ using namespace millrace;
 
 MILLRACE_ONNX_IMPORT(IsInf) {
   const Value x = call[0];
-  const auto is = [&](double value) { return call.graph.add("equal", {x, call.fill(x, value)}); };
+  const auto is = [&](double value) { return call.compare("equal", x, value); };
   const bool positive = call.integer("detect_positive", 1) != 0,
              negative = call.integer("detect_negative", 1) != 0;
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -14,8 +14,7 @@ std::vector<Value> negative_log_likelihood(onnx::ImportCall& call, Value log_pro
   Value weight = call.b.broadcast(call.scalar(dtype, 1), of_classes);
   if (call.given(weights)) weight = call.gather(call[weights], classes, 0);
   if (call.has("ignore_index")) {
-    const Value ignored = call.graph.add(
-        "equal", {classes, call.fill(classes, static_cast<double>(call.integer("ignore_index")))});
+    const Value ignored = call.compare("equal", classes, static_cast<double>(call.integer("ignore_index")));
     weight = call.b.select(ignored, call.fill(weight, 0), weight);
   }
   Shape one = of_classes;

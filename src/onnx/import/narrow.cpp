@@ -17,7 +17,7 @@ Value narrowed(ImportCall& call, Value x, DType to, bool saturate) {
                limit = largest + half / 2;
   const bool odd = format.largest % 2 == 1;
   const Value size = call.graph.add("abs", {x});
-  const Value over = call.graph.add(odd ? "greater_equal" : "greater", {size, call.fill(x, limit)});
+  const Value over = call.compare(odd ? "greater_equal" : "greater", size, limit);
   const Value beyond = format.infinity != 0
                            ? call.b.mul(call.graph.add("sign", {x}), std::numeric_limits<double>::infinity())
                            : call.fill(x, std::numeric_limits<double>::quiet_NaN());

@@ -38,7 +38,7 @@ Value overlaps(onnx::ImportCall& call, const std::vector<Value>& c, int64_t batc
   const Value both = call.b.mul(shared(0, 2), shared(1, 3));
   const Value area = call.b.mul(call.b.sub(c[2], c[0]), call.b.sub(c[3], c[1]));
   const Value either = call.b.sub(call.b.add(rows(area), columns(area)), both);
-  const Value positive = call.graph.add("greater", {either, call.fill(either, 0)});
+  const Value positive = call.compare("greater", either, 0);
   return call.b.select(positive, call.b.div(both, call.b.select(positive, either, call.fill(either, 1))),
                        call.fill(either, 0));
 }

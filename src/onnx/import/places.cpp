@@ -8,7 +8,7 @@ Value counted_from_front(ImportCall& call, Value indices, int64_t size) {
 
 Value counted_from_front(ImportCall& call, Value indices, Value size) {
   const Value wide = call.b.cast(indices, i64);
-  return call.b.select(call.graph.add("less", {wide, call.fill(wide, 0)}), call.b.add(wide, size), wide);
+  return call.b.select(call.compare("less", wide, 0), call.b.add(wide, size), wide);
 }
 
 Value places_of_elements(ImportCall& call, int64_t axis) {

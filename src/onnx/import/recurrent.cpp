@@ -78,7 +78,7 @@ struct Lengths {
   bool given = call.given(4);
   Value going(int64_t t) const {
     const Value lengths = call.b.reshape(call.b.cast(call[4], i64), {layer.batch, 1});
-    return call.b.broadcast(call.graph.add("greater", {lengths, call.fill(lengths, static_cast<double>(t))}),
+    return call.b.broadcast(call.compare("greater", lengths, static_cast<double>(t)),
                             {layer.batch, layer.hidden});
   }
 };

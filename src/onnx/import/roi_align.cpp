@@ -14,9 +14,8 @@ struct Sides {
 Sides sides_of(onnx::ImportCall& call, Value x, int64_t size) {
   const auto most = static_cast<double>(size - 1);
   Sides s;
-  s.inside = call.graph.add("logical_and",
-                            {call.graph.add("greater_equal", {x, call.fill(x, -1)}),
-                             call.graph.add("less_equal", {x, call.fill(x, static_cast<double>(size))})});
+  s.inside = call.graph.add("logical_and", {call.compare("greater_equal", x, -1),
+                                            call.compare("less_equal", x, static_cast<double>(size))});
   const Value at = call.clamp(x, 0, most);
   const Value low = call.graph.add("floor", {at});
   s.low = call.b.cast(low, i64);

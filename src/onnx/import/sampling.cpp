@@ -7,7 +7,7 @@ namespace {
 Value reflected(ImportCall& call, Value x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return call.fill(x, low);
-  const Value below = call.graph.add("less", {x, call.fill(x, low)});
+  const Value below = call.compare("less", x, low);
   const Value over = call.b.select(below, call.b.sub(call.fill(x, low), x), call.b.sub(x, high));
   const Value times = call.graph.add("floor", {call.b.div(over, range)});
   const Value rest = call.b.sub(over, call.b.mul(times, range));
@@ -16,8 +16,7 @@ Value reflected(ImportCall& call, Value x, double low, double high) {
   // An even number of throws ends at the side that x is beyond.
   const Value at_low = call.graph.add("equal", {even, below});
   const Value inside = call.b.select(at_low, call.b.add(rest, low), call.b.sub(call.fill(x, high), rest));
-  const Value beyond =
-      call.graph.add("logical_or", {below, call.graph.add("greater", {x, call.fill(x, high)})});
+  const Value beyond = call.graph.add("logical_or", {below, call.compare("greater", x, high)});
   return call.b.select(beyond, inside, x);
 }
 
@@ -30,9 +29,8 @@ struct SampledAxis {
 Value put_inside(ImportCall& call, Value x, const SampledAxis& axis, Outside outside) {
   if (outside == Outside::zeros) return x;
   if (outside == Outside::reflection) return reflected(call, x, axis.low, axis.high);
-  const Value beyond =
-      call.graph.add("logical_or", {call.graph.add("less", {x, call.fill(x, axis.low)}),
-                                    call.graph.add("greater", {x, call.fill(x, axis.high)})});
+  const Value beyond = call.graph.add(
+      "logical_or", {call.compare("less", x, axis.low), call.compare("greater", x, axis.high)});
   return call.b.select(beyond, call.clamp(x, 0, static_cast<double>(axis.size - 1)), x);
 }
 
@@ -67,9 +65,9 @@ std::vector<Neighbour> neighbours(ImportCall& call, Value x, const SampledAxis& 
     if (count == 2) one.weight = k == 0 ? call.b.sub(call.fill(t, 1), t) : t;
     if (count == 4) one.weight = cubic_weight(call, t, k);
     if (sampling.outside == Outside::zeros)
-      one.inside = call.graph.add(
-          "logical_and", {call.graph.add("greater_equal", {at, call.fill(at, 0)}),
-                          call.graph.add("less", {at, call.fill(at, static_cast<double>(axis.size))})});
+      one.inside =
+          call.graph.add("logical_and", {call.compare("greater_equal", at, 0),
+                                         call.compare("less", at, static_cast<double>(axis.size))});
     if (sampling.outside == Outside::reflection)
       at = call.graph.add("trunc", {reflected(call, at, axis.low, axis.high)});
     one.index = call.b.cast(call.clamp(at, 0, static_cast<double>(axis.size - 1)), i64);

@@ -26,9 +26,8 @@ MILLRACE_ONNX_IMPORT(TensorScatter) {
                        call.fill(at, static_cast<double>(size)));
   else if (mode != "linear")
     call.refuse("the mode '" + mode + "' is not known");
-  const Value inside =
-      call.graph.add("logical_and", {call.graph.add("greater_equal", {at, call.fill(at, 0)}),
-                                     call.graph.add("less", {at, call.fill(at, static_cast<double>(many))})});
+  const Value inside = call.graph.add("logical_and", {call.compare("greater_equal", at, 0),
+                                                      call.compare("less", at, static_cast<double>(many))});
   at = call.clamp(at, 0, static_cast<double>(many - 1));
   Value flat;
   int64_t stride = 1;

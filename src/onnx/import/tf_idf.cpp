@@ -93,7 +93,7 @@ MILLRACE_ONNX_IMPORT(TfIdfVectorizer) {
     for (size_t i = 0; i < given.size(); ++i) weights[static_cast<size_t>(columns[i])] = given[i];
   }
   if (mode != "TF") {
-    if (mode == "IDF") counts = call.b.cast(call.graph.add("greater", {counts, call.fill(counts, 0)}), f32);
+    if (mode == "IDF") counts = call.b.cast(call.compare("greater", counts, 0), f32);
     counts = call.b.mul(counts, call.constant(Array::of(f32, {width}, weights)));
   }
   return {flat ? call.b.reshape(counts, {width}) : counts};

@@ -31,7 +31,7 @@ Value square(onnx::ImportCall& call, Value x) { return call.b.mul(x, x); }
 /// 1 where no step was made yet.
 Value at_first(onnx::ImportCall& call, double otherwise, DType dtype) {
   const Value count = call[1];
-  return call.b.select(call.graph.add("equal", {count, call.fill(count, 0)}),
+  return call.b.select(call.compare("equal", count, 0),
                        call.b.broadcast(call.scalar(dtype, 1), call.b.shape(count)),
                        call.b.broadcast(call.scalar(dtype, otherwise), call.b.shape(count)));
 }
@@ -74,7 +74,7 @@ MILLRACE_ONNX_IMPORT(ai_onnx_preview_training_Adam) {
     };
     const Value corrected =
         call.b.div(call.b.mul(call[0], call.graph.add("sqrt", {without(beta)})), without(alpha));
-    const Value rate = call.b.select(call.graph.add("greater", {count, call.fill(count, 0)}), corrected,
+    const Value rate = call.b.select(call.compare("greater", count, 0), corrected,
                                      call.b.broadcast(call[0], call.b.shape(count)));
     const Value next = call.b.sub(x[0], call.b.mul(call.b.div(v, root), rate));
     return std::vector<Value>{call.b.mul(next, 1 - after), v, h};

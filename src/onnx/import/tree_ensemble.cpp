@@ -95,11 +95,10 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
       } else {
         holds = call.graph.add(names[m], {value, split});
       }
-      takes = call.b.select(call.graph.add("equal", {mode, call.fill(mode, static_cast<double>(m))}), holds,
-                            takes);
+      takes = call.b.select(call.compare("equal", mode, static_cast<double>(m)), holds, takes);
     }
     takes = call.b.select(call.graph.add("is_nan", {value}),
-                          call.graph.add("not_equal", {of_nodes(missing), call.fill(at, 0)}), takes);
+                          call.compare("not_equal", of_nodes(missing), 0), takes);
     at = call.b.select(takes, of_nodes(yes), of_nodes(no));
   }
   return at;
