@@ -19,11 +19,8 @@ class Parser {
   Model model(std::string_view bytes) {
     Model model;
     each(bytes, [&](WireReader& field) {
-      if (field.field() == 1) model.ir_version = integer(field);
-      if (field.field() == 2) model.producer = text(field);
       if (field.field() == 7) model.graph = graph(message(field), 0);
       if (field.field() == 8) add_opset(model.opsets, message(field));
-      if (field.field() == 14) model.metadata.insert(entry(message(field)));
       if (field.field() == 25) model.functions.push_back(function(message(field)));
     });
     return model;
@@ -120,7 +117,6 @@ class Parser {
     GraphProto graph;
     each(bytes, [&](WireReader& field) {
       if (field.field() == 1) graph.nodes.push_back(node(message(field), depth));
-      if (field.field() == 2) graph.name = text(field);
       if (field.field() == 5) graph.initialisers.push_back(tensor(message(field)));
       if (field.field() == 11) graph.inputs.push_back(value_info(message(field)));
       if (field.field() == 12) graph.outputs.push_back(value_info(message(field)));
@@ -162,7 +158,6 @@ class Parser {
       if (field.field() == 7) add_floats(attribute.numbers, field);
       if (field.field() == 8) add_integers(attribute.integers, field);
       if (field.field() == 9) attribute.texts.push_back(text(field));
-      if (field.field() == 20) attribute.type = integer(field);
       if (field.field() == 21) attribute.refers_to = text(field);
       if (field.field() == 22) attribute.sparse = sparse(message(field));
     });

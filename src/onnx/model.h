@@ -39,9 +39,8 @@ struct GraphProto;
 
 /// An AttributeProto.
 struct AttributeProto {
-  std::string name,
-      refers_to;     // refers_to: of a function, the attribute of its call whose value this one has
-  int64_t type = 0;  // AttributeProto.AttributeType; 0: not said
+  std::string name;
+  std::string refers_to;  // of a function: the attribute of its call whose value this one has
   float number = 0;
   int64_t integer = 0;
   std::string text;
@@ -76,7 +75,6 @@ struct ValueInfo {
 };
 
 struct GraphProto {
-  std::string name;
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initialisers;
   std::vector<SparseTensorProto> sparse;  // initialisers, too; named by their values
@@ -94,12 +92,9 @@ struct FunctionProto {
 
 /// A whole model. The elements of its tensors lie in the file, which stays mapped as long as this lives.
 struct Model {
-  int64_t ir_version = 0;
-  std::string producer;
   std::map<std::string, int64_t> opsets;  // by domain; "" is ONNX's own
   GraphProto graph;
   std::vector<FunctionProto> functions;
-  std::map<std::string, std::string> metadata;
   std::filesystem::path folder;       // what external data is relative to
   std::shared_ptr<const void> bytes;  // keeps what is pointed at alive
 };
