@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include <millrace/random.h>
-
 #include "base/format.h"
 #include "base/is_run.h"
 #include "cli/model_sizes.h"
@@ -13,17 +11,6 @@
 
 namespace millrace::cli {
 namespace {
-
-/// Floats around 0; integers 0 and 1, which any table of embeddings has.
-void fill_made_up(Array& array, uint64_t stream) {
-  RandomStream random(1, stream);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    if (array.dtype().is_float())
-      array.set(i, 2 * static_cast<double>(random.uniform()) - 1);
-    else
-      array.set_int(i, random.below(2));
-  }
-}
 
 /// Is the argument a model rather than a recipe? With `infer` a run folder is one, too.
 bool is_model(const std::string& path, bool infer) {
@@ -78,7 +65,8 @@ ModelStep::ModelStep(const StepArguments& a) {
   const Graph graph = model.graph(sizes_);
   program_.emplace(model.compile.ready ? compile_ready(graph, options) : Executable::compile(graph, options),
                    options.inputs);
-  for (size_t i = 0; i < model.inputs.size(); ++i) fill_made_up(program_->input(static_cast<int>(i)), i + 1);
+  for (size_t i = 0; i < model.inputs.size(); ++i)
+    fill_made_up(program_->input(static_cast<int>(i)), 1, i + 1);
   if (!model.inputs.empty())
     if (const Shape& first = program_->input(0).shape(); first.rank() > 0) items_ = first[0].size();
 }

@@ -6,7 +6,6 @@
 #include <utility>
 #include <xxhash.h>
 
-#include <millrace/random.h>
 #include <millrace/version.h>
 
 #include "backend/cpu/codegen/jit.h"
@@ -19,6 +18,7 @@
 #include "model_formats/sized_text.h"
 #include "runtime/ready.h"
 #include "session/sizes.h"
+#include "session/summary.h"
 
 namespace millrace::mill {
 namespace {
@@ -254,19 +254,6 @@ std::string objects_section(const std::map<std::string, std::string>& objects) {
   return text;
 }
 
-/// Floats around 0; integers 0 and 1, which any table of embeddings has.
-Array made_up(const Type& type, uint64_t stream) {
-  Array array(type);
-  RandomStream random(3, stream);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    if (type.dtype.is_float())
-      array.set(i, 2 * static_cast<double>(random.uniform()) - 1);
-    else
-      array.set_int(i, random.below(2));
-  }
-  return array;
-}
-
 /// Place `row` of `rows` along the first dimension.
 Array one_place(const Array& array, int64_t rows, int64_t row) {
   Shape shape = array.shape();
@@ -301,8 +288,10 @@ void try_independent(const SessionModel& model, const std::string& name, Binding
   plain.independent.clear();
   const Session session(std::move(plain));
   std::vector<Array> inputs;
-  for (const SessionValue& input : model.inputs)
-    inputs.push_back(made_up({input.type.dtype, input.type.shape.specialise(sizes)}, inputs.size()));
+  for (const SessionValue& input : model.inputs) {
+    Array& made_up = inputs.emplace_back(input.type.dtype, input.type.shape.specialise(sizes));
+    fill_made_up(made_up, 3, inputs.size() - 1);
+  }
   const std::vector<Array> together = session.run(inputs);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<Array> own;

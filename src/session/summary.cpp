@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "base/format.h"
 #include "ops/work.h"
@@ -102,6 +103,16 @@ class Summary {
 }  // namespace
 
 GraphSummary summarise(const Graph& graph, int given) { return Summary(graph, given).run(); }
+
+void fill_made_up(Array& array, uint64_t seed, uint64_t stream) {
+  RandomStream random(seed, stream);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    if (array.dtype().is_float())
+      array.set(i, 2 * static_cast<double>(random.uniform()) - 1);
+    else
+      array.set_int(i, random.below(2));
+  }
+}
 
 Bindings example_sizes(const std::vector<SessionValue>& inputs, Bindings sizes) {
   for (const SessionValue& input : inputs)

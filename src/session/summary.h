@@ -33,6 +33,9 @@ struct GraphSummary {
 /// Of a graph without named dimensions. `given`: so many of its inputs are the model's, others are weights.
 GraphSummary summarise(const Graph& graph, int given);
 
+/// Floats around 0; integers 0 and 1, which any table of embeddings has.
+void fill_made_up(Array& array, uint64_t seed, uint64_t stream);
+
 /// Sizes for the named dimensions of inputs that `sizes` lacks: 1 for those that stand first, 64 for others.
 Bindings example_sizes(const std::vector<SessionValue>& inputs, Bindings sizes);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 namespace millrace::onnx {
+namespace {
 
+/// Names of values that a node reads, those that its graphs read of the graphs around them among them.
 std::vector<std::string> names_read(const NodeProto& node) {
   std::vector<std::string> names;
   for (const std::string& name : node.inputs)
@@ -16,6 +18,8 @@ std::vector<std::string> names_read(const NodeProto& node) {
   }
   return names;
 }
+
+}  // namespace
 
 Needed needed_for(const GraphProto& graph, const Learning& learning) {
   Needed needed;

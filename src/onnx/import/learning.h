@@ -44,9 +44,6 @@ struct LearningNotes {
       0;  // batch norms whose statistics are no initialisers: they stay as they are in evaluation
 };
 
-/// Names of values that a node reads, those that its graphs read of the graphs around them among them.
-std::vector<std::string> names_read(const NodeProto& node);
-
 /// What the outputs of a model that is to be trained on need.
 struct Needed {
   std::set<std::string> values;
