@@ -60,15 +60,8 @@ void each_place(onnx::ImportCall& call, const std::vector<Value>& padded, const 
 
 /// One by one the places of a window, each for all windows at once, put together by `op`.
 Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::string_view op, double outside) {
-  const auto dims = static_cast<size_t>(w.dims);
-  Ints low(dims + 2, 0), high(dims + 2, 0);
-  for (size_t d = 0; d < dims; ++d) {
-    low[d + 2] = w.pads[d];
-    high[d + 2] = w.pads[d + dims];
-  }
-  const Value padded = call.graph.add("pad", {x}, {{"low", low}, {"high", high}, {"value", outside}});
   Value result;
-  each_place(call, {padded}, w, [&](const std::vector<Value>& parts) {
+  each_place(call, {padded(call, x, w, outside)}, w, [&](const std::vector<Value>& parts) {
     result = result.valid() ? call.b.binary(op, result, parts[0]) : parts[0];
   });
   return result;
@@ -78,11 +71,9 @@ Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::str
 std::vector<Value> with_positions(onnx::ImportCall& call, const onnx::Windows& w) {
   const auto dims = static_cast<size_t>(w.dims);
   const Ints sizes = call.shape(0).sizes();
-  Ints low(dims + 2, 0), high(dims + 2, 0), one(dims + 2, 1);
+  Ints one(dims + 2, 1);
   int64_t plane = 1;
   for (size_t d = 0; d < dims; ++d) {
-    low[d + 2] = w.pads[d];
-    high[d + 2] = w.pads[d + dims];
     one[d + 2] = sizes[d + 2];
     plane *= sizes[d + 2];
   }
@@ -100,9 +91,8 @@ std::vector<Value> with_positions(onnx::ImportCall& call, const onnx::Windows& w
   }
   const DType dtype = call.dtype(0), wide = dtype.is_float() ? dtype : f64;
   constexpr double lowest = -std::numeric_limits<double>::infinity();
-  const Value x =
-      call.graph.add("pad", {call.b.cast(call[0], wide)}, {{"low", low}, {"high", high}, {"value", lowest}});
-  const Value places = call.graph.add("pad", {call.constant(within)}, {{"low", low}, {"high", high}});
+  const Value x = padded(call, call.b.cast(call[0], wide), w, lowest);
+  const Value places = padded(call, call.constant(within), w);
   Value best, at;
   each_place(call, {x, places}, w, [&](const std::vector<Value>& parts) {
     const Value here = call.b.broadcast(parts[1], call.b.shape(parts[0]));
@@ -138,14 +128,13 @@ Value counts(onnx::ImportCall& call, const onnx::Windows& w, const Ints& added, 
   Value ones = call.b.broadcast(call.scalar(call.dtype(0), 1), Shape(call.shape(0)));
   onnx::Windows inner = w;
   if (with_pads) {
-    Ints low(dims + 2, 0), high(dims + 2, 0);
+    onnx::Windows given = w;
     for (size_t d = 0; d < dims; ++d) {
-      low[d + 2] = w.pads[d];
-      high[d + 2] = w.pads[d + dims] - added[d];
+      given.pads[d + dims] -= added[d];
       inner.pads[d] = 0;
       inner.pads[d + dims] = added[d];
     }
-    ones = call.graph.add("pad", {ones}, {{"low", low}, {"high", high}, {"value", 1.0}});
+    ones = padded(call, ones, given, 1);
   }
   return gathered(call, ones, inner, "add", 0);
 }

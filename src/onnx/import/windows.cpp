@@ -70,4 +70,14 @@ Value as_it_was(ImportCall& call, Value y, const Windows& windows) {
   return call.b.reshape(y, shape);
 }
 
+Value padded(ImportCall& call, Value x, const Windows& windows, double value) {
+  const auto dims = static_cast<size_t>(windows.dims);
+  Ints low(dims + 2, 0), high(dims + 2, 0);
+  for (size_t d = 0; d < dims; ++d) {
+    low[d + 2] = windows.pads[d];
+    high[d + 2] = windows.pads[d + dims];
+  }
+  return call.graph.add("pad", {x}, {{"low", low}, {"high", high}, {"value", value}});
+}
+
 }  // namespace millrace::onnx

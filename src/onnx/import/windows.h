@@ -21,6 +21,8 @@ Windows as_two(Windows windows);
 Value two_dimensional(ImportCall& call, Value x, const Windows& windows);
 /// And back.
 Value as_it_was(ImportCall& call, Value y, const Windows& windows);
+/// x with a value around it, as much as the windows' pads say.
+Value padded(ImportCall& call, Value x, const Windows& windows, double value = 0);
 /// The convolution of 1, 2 or 3 dimensions of x with a weight [to, from / groups, kernel …].
 Value convolved(ImportCall& call, Value x, Value weight, const Windows& windows, int64_t groups);
 
