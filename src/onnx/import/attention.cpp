@@ -7,7 +7,7 @@ using namespace millrace;
 using onnx::Ints;
 
 // Attention (opset 23): q, k and v of three or four dimensions, groups of heads, a cache of keys and values,
-// soft caps.
+// soft caps; and FlexAttention, which has graphs for such things.
 namespace {
 
 /// [batch, length, heads · width] as [batch, heads, length, width].
@@ -32,6 +32,19 @@ Value for_all_heads(onnx::ImportCall& call, Value x, int64_t heads) {
 Value as_bias(onnx::ImportCall& call, Value seen, DType dtype) {
   const Value zero = call.b.broadcast(call.scalar(dtype, 0), call.b.shape(seen));
   return call.b.select(seen, zero, call.fill(zero, -std::numeric_limits<double>::infinity()));
+}
+
+/// What a graph of the node makes of its scores or probabilities.
+Value changed(onnx::ImportCall& call, const char* by, Value x) {
+  const onnx::AttributeProto* graph = call.node.find(by);
+  if (!graph || !graph->graph) return x;
+  const onnx::Item argument(x);
+  const onnx::Items results = call.nested.inline_nested(*graph->graph, {&argument, 1});
+  if (results.size() != 1 || results[0].form != onnx::Item::Form::tensor)
+    call.refuse(std::string("its graph '") + by + "' does not give one tensor");
+  if (call.b.shape(results[0].value) != call.b.shape(x))
+    call.refuse(std::string("its graph '") + by + "' gives another shape");
+  return call.b.cast(results[0].value, call.b.dtype(x));
 }
 
 }  // namespace
@@ -96,10 +109,7 @@ MILLRACE_ONNX_IMPORT(Attention) {
         as_bias(call, call.b.binary("less", call.b.reshape(places(1), {1, 1, s[2], keys}), length), wide));
   }
   const double cap = call.number("softcap", 0);
-  const auto capped = [&](Value x) {
-    return cap > 0 ? call.b.mul(call.graph.add("tanh", {call.b.div(x, cap)}), cap) : x;
-  };
-  scores = capped(scores);
+  if (cap > 0) scores = call.b.mul(call.graph.add("tanh", {call.b.div(scores, cap)}), cap);
   const Value soft = scores;
   if (bias.valid()) scores = call.b.add(scores, bias);
   const Value masked = scores;
@@ -112,4 +122,25 @@ MILLRACE_ONNX_IMPORT(Attention) {
   const int64_t mode = call.integer("qk_matmul_output_mode", 0);
   const Value shown = mode == 0 ? plain : mode == 1 ? soft : mode == 2 ? masked : shares;
   return {y, present_k, present_v, call.b.cast(call.b.broadcast(shown, all), dtype)};
+}
+
+/// Attention whose scores and probabilities go through graphs of the node.
+MILLRACE_ONNX_IMPORT(ai_onnx_preview_FlexAttention) {
+  const Ints q = call.shape(0).sizes(), k = call.shape(1).sizes(), v = call.shape(2).sizes();
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4 || k[1] < 1 || q[1] % k[1] != 0 || k[1] != v[1] ||
+      k[2] != v[2] || q[3] != k[3])
+    call.refuse("its queries, keys and values do not fit each other");
+  const double scale = std::sqrt(call.number("scale", 1 / std::sqrt(static_cast<double>(q[3]))));
+  DType in = call.dtype(0).bits < 32 ? f32 : call.dtype(0);
+  if (call.has("softmax_precision")) {
+    const std::optional<DType> said = onnx::dtype_of(call.integer("softmax_precision"));
+    if (!said || !said->is_float()) call.refuse("its softmax_precision is no type of floats");
+    in = *said;
+  }
+  const Value keys = for_all_heads(call, call.b.mul(call[1], scale), q[1]);
+  Value scores = call.b.matmul(call.b.mul(call[0], scale), keys, false, true);
+  scores = changed(call, "score_mod", call.b.cast(scores, in));
+  const Value weights = changed(call, "prob_mod", call.b.softmax(scores, -1));
+  const Value values = for_all_heads(call, call.b.cast(call[2], in), q[1]);
+  return {call.b.cast(call.b.matmul(weights, values), call.dtype(2))};
 }
