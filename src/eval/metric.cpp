@@ -1,7 +1,6 @@
 #include "eval/metric.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/number_from.h"
 #include "base/words.h"
 
 namespace millrace::eval {
@@ -28,12 +28,10 @@ bool applies(const MetricKind& kind, const std::string& output) {
 /// "top-5" is of those whose names begin with "top-", and its number is 5; nothing where a name ends in none.
 std::optional<int64_t> number_in(const std::string& name, const std::string& family) {
   const size_t begin = family.rfind('-') + 1;
-  int64_t number = 0;
-  const char* const end = name.data() + name.size();
   if (begin == 0 || name.size() <= begin || name.compare(0, begin, family, 0, begin) != 0 ||
-      name[begin] == '0' || std::from_chars(name.data() + begin, end, number).ptr != end)
+      name[begin] == '0')
     return std::nullopt;
-  return number;
+  return number_from(name.substr(begin));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <millrace/type.h>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 
 namespace millrace {
 
@@ -74,9 +74,8 @@ Dim Dim::parse(std::string_view text) {
     const std::string_view part = text.substr(0, star);
     last = star == std::string_view::npos;
     if (!last) text = text.substr(star + 1);
-    int64_t number = 0;
-    if (parse_number(part, number) && number >= 0)
-      dim = dim * Dim(number);
+    if (const auto number = number_from(part); number && *number >= 0)
+      dim = dim * Dim(*number);
     else if (!part.empty() && (std::isalpha(static_cast<unsigned char>(part[0])) || part[0] == '_'))
       dim = dim * Dim::named(std::string(part));
     else

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 
 namespace millrace {
 namespace {
@@ -29,14 +29,9 @@ std::vector<std::string_view> pieces_of(std::string_view text) {
   return pieces;
 }
 
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  return parse_number(text, value) ? std::optional(value) : std::nullopt;
-}
-
 /// A number that is written as numbers are: what begins with a zero is a part of something else.
 std::optional<int64_t> plain_number(std::string_view text) {
-  return text.size() > 1 && text[0] == '0' ? std::nullopt : number(text);
+  return text.size() > 1 && text[0] == '0' ? std::nullopt : number_from(text);
 }
 
 /// The product of sizes to these powers; nullopt when it is too large.
@@ -147,7 +142,7 @@ std::string text_at(std::string_view learnt, const Bindings& sizes) {
     std::vector<int64_t> numbers;
     while (!rest.empty()) {
       const size_t space = std::min(rest.find(' '), rest.size());
-      const std::optional<int64_t> value = number(rest.substr(0, space));
+      const std::optional<int64_t> value = number_from(rest.substr(0, space));
       if (!value) fail<InputError>("a formula is none");
       numbers.push_back(*value);
       rest.remove_prefix(std::min(space + 1, rest.size()));

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/utf8.h"
 #include "task/class_names.h"
 
@@ -25,10 +25,10 @@ bool own_classes(int64_t different, int64_t samples) {
 bool are_amounts(const std::vector<std::string>& names) {
   int64_t least = INT64_MAX, most = INT64_MIN;
   for (const std::string& name : names) {
-    int64_t number = 0;
-    if (!parse_number(name, number)) return true;
-    least = std::min(least, number);
-    most = std::max(most, number);
+    const std::optional<int64_t> number = number_from(name);
+    if (!number) return true;
+    least = std::min(least, *number);
+    most = std::max(most, *number);
   }
   return look_like_amounts(std::ssize(names), least, most);
 }

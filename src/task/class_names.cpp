@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/utf8.h"
 
 namespace millrace::task {
@@ -12,18 +12,11 @@ namespace {
 
 constexpr int64_t most_listed = 1'000'000;
 
-int64_t whole_number_of(std::string_view text) {
-  int64_t value = 0;
-  (void)parse_number(text, value);
-  return value;
-}
+int64_t whole_number_of(std::string_view text) { return number_from(text).value_or(0); }
 
 }  // namespace
 
-bool is_whole_number(std::string_view text) {
-  int64_t value = 0;
-  return parse_number(text, value);
-}
+bool is_whole_number(std::string_view text) { return number_from(text).has_value(); }
 
 std::vector<std::string> sorted_names(std::vector<std::string> names) {
   const bool numbers =

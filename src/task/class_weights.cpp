@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "task/class_names.h"
@@ -22,9 +22,8 @@ struct NamedWeight {
 };
 
 std::optional<double> weight_of(std::string_view text) {
-  double weight = 0;
-  if (!parse_number(text, weight) || !(weight >= 0) || weight > 1e9) return std::nullopt;
-  return weight;
+  const std::optional<double> weight = number_from<double>(text);
+  return weight && *weight >= 0 && *weight <= 1e9 ? weight : std::nullopt;
 }
 
 std::vector<NamedWeight> parse_weights(const std::vector<std::string>& list, const std::string& key) {

@@ -8,7 +8,7 @@
 #include <millrace/dataset.h>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/size_text.h"
 #include "base/utf8.h"
 #include "data/feed/sequences/token_rows.h"
@@ -28,10 +28,10 @@ SequenceLayout SequenceLayout::parse(const std::string& text, const std::string&
   words >> kind;
   std::vector<int64_t> numbers;
   for (std::string word; words >> word;) {
-    int64_t number = 0;
-    if (!parse_number(word, number) || number < 1)
+    const std::optional<int64_t> number = number_from(word);
+    if (!number || *number < 1)
       fail<InputError>("{} = \"{}\": '{}' is no whole number from 1 on", key, text, word);
-    numbers.push_back(number);
+    numbers.push_back(*number);
   }
   const bool buckets = kind == "buckets";
   if (std::find(allowed.begin(), allowed.end(), kind) == allowed.end() || buckets == numbers.empty()) {

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/number_from.h"
 #include "base/parse_number.h"
 
 namespace millrace::train {
@@ -18,10 +19,9 @@ constexpr const char* best_name = "best.safetensors";
 
 template <typename T>
 T number_of(const std::string& text, const fs::path& path) {
-  T value{};
-  if (!parse_number(text, value))
-    fail<InputError>("{}: '{}' in its metadata is no number", path.string(), text);
-  return value;
+  const std::optional<T> value = number_from<T>(text);
+  if (!value) fail<InputError>("{}: '{}' in its metadata is no number", path.string(), text);
+  return *value;
 }
 
 }  // namespace
@@ -126,8 +126,8 @@ Loaded load_checkpoint(const fs::path& run, const std::string& which) {
     if (!newest) fail<InputError>("{} has no checkpoint yet: train it first", run.string());
     return std::move(*newest);
   }
-  int64_t step = -1;
-  const bool number = parse_number(which, step) && step >= 0;
+  const int64_t step = number_from(which).value_or(-1);
+  const bool number = step >= 0;
   if (which != "best" && !number)
     fail<InputError>("there is no checkpoint '{}': name best, last or the number of a step", which);
   const fs::path path = folder / (number ? checkpoint_name(step) : best_name);

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
 
@@ -28,9 +28,8 @@ int newest_run(const std::string& name) {
   for (const auto& entry : fs::directory_iterator("runs", ignored)) {
     const std::string file = entry.path().filename().string();
     if (!file.starts_with(name + "-")) continue;
-    int number = 0;
-    if (parse_number(std::string_view(file).substr(name.size() + 1), number))
-      newest = std::max(newest, number);
+    if (const auto number = number_from<int>(file.substr(name.size() + 1)))
+      newest = std::max(newest, *number);
   }
   return newest;
 }

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 
 namespace millrace::data {
 namespace {
@@ -39,11 +39,11 @@ SpecAugment SpecAugment::parse(std::string_view text) {
   size_t count = 0;
   for (; words >> word; ++count) {
     if (count < 4) {
-      int& number = *numbers[count];
-      if (!parse_number(word, number) || number < 0 || number > 10'000) refuse();
-    } else if (count > 4 || !parse_number(word, s.most_share) ||
-               !(s.most_share >= 0 && s.most_share <= 1)) {
-      refuse();
+      *numbers[count] = number_from<int>(word).value_or(-1);
+      if (*numbers[count] < 0 || *numbers[count] > 10'000) refuse();
+    } else {
+      s.most_share = number_from<double>(word).value_or(-1);
+      if (count > 4 || !(s.most_share >= 0 && s.most_share <= 1)) refuse();
     }
   }
   if (count == 1 || count == 3) refuse();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "data/formats/tar_members.h"
 
 namespace millrace::data {
@@ -19,10 +19,9 @@ std::string_view take_word(std::string_view& line) {
 
 uint64_t take_number(std::string_view& line) {
   const std::string_view word = take_word(line);
-  uint64_t value = 0;
-  if (!parse_number(word, value))
-    fail<InputError>("is no index that can be read ('{}' is no number)", word.substr(0, 40));
-  return value;
+  const std::optional<uint64_t> value = number_from<uint64_t>(word);
+  if (!value) fail<InputError>("is no index that can be read ('{}' is no number)", word.substr(0, 40));
+  return *value;
 }
 
 [[noreturn]] void misfit(const DaliMember& member) {

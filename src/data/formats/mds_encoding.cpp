@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/number_at.h"
+#include "base/number_from.h"
 #include "base/parse_number.h"
 #include "base/words.h"
 #include "data/formats/content.h"
@@ -23,21 +24,21 @@ std::optional<NumpyType> type_of_code(uint8_t code) {
 std::vector<int64_t> parse_shape(std::string_view text, std::string_view where, std::string_view name) {
   std::vector<int64_t> shape;
   for (const std::string& part : split(text)) {
-    int64_t size = 0;
-    if (!parse_number(part, size) || size < 1)
+    const std::optional<int64_t> size = number_from(part);
+    if (!size || *size < 1)
       fail<InputError>("{}: the encoding '{}' has no shape as in ndarray:float32:2,3", where, name);
-    shape.push_back(size);
+    shape.push_back(*size);
   }
   return shape;
 }
 
 template <typename T>
 T number_in(std::string_view text, const std::string& where) {
-  T number{};
-  if (!parse_number(text, number))
+  const std::optional<T> number = number_from<T>(text);
+  if (!number)
     fail<InputError>("{}: is no number of 64 bits, although it is encoded as one: damaged, or too large",
                      where);
-  return number;
+  return *number;
 }
 
 /// u32 width, height, size of the mode's name; the name; rows.

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "data/codecs/arrays/npy.h"
@@ -52,12 +52,12 @@ const Known& known(std::string_view extension) {
 int64_t parse_integer(std::string_view extension, std::string_view text) {
   std::string_view digits = trimmed(text);
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  int64_t value = 0;
-  if (!parse_number(digits, value))
+  const std::optional<int64_t> value = number_from(digits);
+  if (!value)
     fail<InputError>("holds no {} number ({}); write it as decimal digits",
                      extension.starts_with("cl") ? "class" : "whole",
                      value_text(std::string(text.substr(0, 40)), ColumnKind::text, 40));
-  return value;
+  return *value;
 }
 
 /// nlohmann's reader calls itself for what is nested: input that nests deeply is found before.

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/words.h"
 #include "data/io/remote_object.h"
 
@@ -82,10 +82,7 @@ size_t on_header(char* data, size_t one, size_t count, void* user) {
   }
   take_header(line, "etag", response.etag);
   take_header(line, "last-modified", response.last_modified);
-  const auto number = [&](std::string_view text) {
-    uint64_t parsed = 0;
-    return parse_number(text, parsed) ? parsed : 0;
-  };
+  const auto number = [](std::string_view text) { return number_from<uint64_t>(text).value_or(0); };
   if (take_header(line, "content-range", value)) response.total = number(value.substr(value.find('/') + 1));
   if (response.total == 0 && take_header(line, "content-length", value)) response.total = number(value);
   return one * count;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/suggest.h"
 #include "data/order/class_visits.h"
 #include "data/order/order.h"
@@ -36,10 +36,10 @@ class Quota final : public Order {
 
 int64_t quota_of(const OrderText& text, std::string_view digits) {
   constexpr int64_t most = 1'000'000'000'000;
-  int64_t value = 0;
-  if (!parse_number(digits, value) || value < 1 || value > most)
+  const std::optional<int64_t> value = number_from(digits);
+  if (!value || *value < 1 || *value > most)
     text.wrong(fmt::format("\"{}\" is no whole number from 1 to {}", digits, most));
-  return value;
+  return *value;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 #include "data/table/view.h"
@@ -115,9 +115,8 @@ class SpreadArrays final : public View {
   /// 7 of "features[7]"; -1 of all else.
   static int64_t number_in(const std::string& name, const std::string& column) {
     if (!name.starts_with(column + "[") || !name.ends_with("]")) return -1;
-    int64_t number = -1;
     const size_t begin = column.size() + 1;
-    return parse_number(std::string_view(name).substr(begin, name.size() - 1 - begin), number) ? number : -1;
+    return number_from(name.substr(begin, name.size() - 1 - begin)).value_or(-1);
   }
 
   std::vector<ElementPlace> places_;

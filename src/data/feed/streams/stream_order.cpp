@@ -5,7 +5,7 @@
 #include <millrace/random.h>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 
 namespace millrace::data {
 namespace {
@@ -120,11 +120,9 @@ std::vector<int64_t> mixture_state(const std::vector<std::vector<int64_t>>& stat
 int64_t stream_buffer(const std::string& order) {
   if (order == "sequential") return 1;
   constexpr std::string_view name = "shuffle-buffer ";
-  if (order.starts_with(name)) {
-    int64_t size = 0;
-    if (parse_number(std::string_view(order).substr(name.size()), size) && size >= 1 && size <= 100'000'000)
-      return size;
-  }
+  if (order.starts_with(name))
+    if (const auto size = number_from(order.substr(name.size())); size && *size >= 1 && *size <= 100'000'000)
+      return *size;
   fail<InputError>(
       "data.order = \"{}\": a stream is read once from its beginning on: \"sequential\", or \"shuffle-buffer "
       "N\" "
