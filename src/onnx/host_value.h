@@ -2,7 +2,7 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/array.h>
@@ -40,13 +40,5 @@ struct HostValue {
 
 /// The texts of a tensor. InputError when there are more or fewer than its shape says.
 Texts texts_of(const TensorProto& tensor);
-/// A TensorProto, of texts too.
-HostValue value_of(const TensorProto& tensor, const std::filesystem::path& folder);
-
-/// The bytes of a TensorProto, SequenceProto or OptionalProto (onnx-data.proto), as files of test data hold
-/// one; `info` says which. InputError when they are damaged.
-HostValue parse_value(std::string_view bytes, const ValueInfo& info, const std::string& name);
-/// The reverse.
-std::string written_value(const HostValue& value, const ValueInfo& info);
 
 }  // namespace millrace::onnx
