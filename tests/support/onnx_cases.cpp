@@ -126,7 +126,7 @@ OnnxCase run_onnx_case(const fs::path& folder, bool reference) {
   try {
     const onnx::Model model = onnx::read_model(folder / "model.onnx");
     const fs::path data = folder / "test_data_set_0";
-    const onnx::Ran ran = onnx::run_model(model, onnx_inputs(model, data), reference);
+    const Ran ran = run_model(model, onnx_inputs(model, data), reference);
     found.known = ran.known;
     found.launches = ran.launches;
     for (size_t i = 0; i < ran.outputs.size() && found.why.empty(); ++i)

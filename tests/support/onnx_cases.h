@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/import/run.h"
+#include "support/onnx_run.h"
 
 namespace millrace::test {
 

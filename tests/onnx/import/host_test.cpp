@@ -8,8 +8,8 @@
 
 #include "base/wire.h"
 #include "onnx/import/call.h"
-#include "onnx/import/run.h"
 #include "onnx/writer.h"
+#include "support/onnx_run.h"
 
 using namespace millrace;
 using onnx::HostValue;
@@ -70,8 +70,8 @@ TEST_CASE("an input that sizes depend on is told when it is given, and named whe
                                       {tensor_info("x", 1, {6}), tensor_info("shape", 7, {2})},
                                       {"y"}});
   const onnx::Model model = onnx::parse_model(bytes, "m.onnx");
-  const onnx::Ran ran =
-      onnx::run_model(model, {{"x", floats({1, 2, 3, 4, 5, 6})},
+  const test::Ran ran =
+      test::run_model(model, {{"x", floats({1, 2, 3, 4, 5, 6})},
                               {"shape", HostValue::of(Array::of(i64, {2}, std::vector<double>{3, -1}))}});
   CHECK(ran.known == std::vector<std::string>{"shape"});
   CHECK(ran.outputs[0].array.shape() == Shape{3, 2});
@@ -85,7 +85,7 @@ TEST_CASE("a size that depends on data is bounded, and the true one stands besid
   const onnx::Imported imported = onnx::import_model(model, {});
   CHECK(imported.graph.output_names() == std::vector<std::string>{"y", "y.size"});
   CHECK(imported.graph.type(imported.graph.outputs()[0]).shape == Shape{1, 4});
-  const onnx::Ran ran = onnx::run_model(model, {{"x", floats({0, 5, 0, 7})}});
+  const test::Ran ran = test::run_model(model, {{"x", floats({0, 5, 0, 7})}});
   CHECK(ran.known.empty());
   CHECK(ran.outputs[0].array.identical(Array::of(i64, {1, 2}, std::vector<double>{1, 3})));
   // It goes on through other nodes.
@@ -95,7 +95,7 @@ TEST_CASE("a size that depends on data is bounded, and the true one stands besid
                 {"z"}});
   CHECK(onnx::import_model(onnx::parse_model(more, "m.onnx"), {}).graph.output_names() ==
         std::vector<std::string>{"z", "z.size"});
-  CHECK(onnx::run_model(onnx::parse_model(more, "m.onnx"), {{"x", floats({0, 5, 0, 7})}})
+  CHECK(test::run_model(onnx::parse_model(more, "m.onnx"), {{"x", floats({0, 5, 0, 7})}})
             .outputs[0]
             .array.identical(Array::of(i64, {1, 2}, std::vector<double>{-1, -3})));
   // Where it cannot, the node says so, and knowing the input helps.
@@ -107,7 +107,7 @@ TEST_CASE("a size that depends on data is bounded, and the true one stands besid
   CHECK_THROWS_WITH_AS(onnx::import_model(onnx::parse_model(pairs, "m.onnx"), {}),
                        doctest::Contains("(Mul): two of its result's sizes depend on data"),
                        onnx::UnknownInputs);
-  const onnx::Ran told = onnx::run_model(onnx::parse_model(pairs, "m.onnx"), {{"x", floats({0, 5, 0, 7})}});
+  const test::Ran told = test::run_model(onnx::parse_model(pairs, "m.onnx"), {{"x", floats({0, 5, 0, 7})}});
   CHECK(told.known == std::vector<std::string>{"x"});
   CHECK(told.outputs[0].array.identical(Array::of(i64, {2, 2}, std::vector<double>{1, 3, 3, 9})));
 }
@@ -116,8 +116,8 @@ TEST_CASE("texts are computed with while a model is read, and refused where numb
   const onnx::Texts a{{2}, {"x", "\xC3\xA4"}}, b{{1}, {"!"}};
   const std::vector<WireWriter> inputs{tensor_info("a", 8, {2}), tensor_info("b", 8, {1})};
   const std::string bytes = bytes_of({{node_message("StringConcat", {"a", "b"}, {"y"})}, inputs, {"y"}});
-  const onnx::Ran ran =
-      onnx::run_model(onnx::parse_model(bytes, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}});
+  const test::Ran ran =
+      test::run_model(onnx::parse_model(bytes, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}});
   CHECK(ran.outputs[0].texts.values == std::vector<std::string>{"x!", "\xC3\xA4!"});
   // At blanks, as many as there are, and once only: the rest is without those at its end.
   const std::string split =
@@ -125,13 +125,13 @@ TEST_CASE("texts are computed with while a model is read, and refused where numb
                 {tensor_info("a", 8, {2})},
                 {"y", "n"}});
   const onnx::Texts sentences{{2}, {"  a b  c  ", "d"}};
-  const onnx::Ran words =
-      onnx::run_model(onnx::parse_model(split, "m.onnx"), {{"a", HostValue::of(sentences)}});
+  const test::Ran words =
+      test::run_model(onnx::parse_model(split, "m.onnx"), {{"a", HostValue::of(sentences)}});
   CHECK(words.outputs[0].texts.values == std::vector<std::string>{"a", "b  c", "d", ""});
   CHECK(words.outputs[1].array.to_doubles() == std::vector<double>{2, 1});
   const std::string wrong = bytes_of({{node_message("Neg", {"a"}, {"y"})}, inputs, {"y"}});
   CHECK_THROWS_WITH_AS(
-      onnx::run_model(onnx::parse_model(wrong, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}}),
+      test::run_model(onnx::parse_model(wrong, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}}),
       doctest::Contains("its input 'a' holds texts"), InputError);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("different values are given with where each stands first, which each i
     const std::string bytes = bytes_of(
         {{node_message("Unique", {"x"}, outputs, attributes)}, {}, outputs, {onnx::tensor_message("x", x)}});
     std::vector<std::vector<double>> all;
-    for (const HostValue& output : onnx::run_model(onnx::parse_model(bytes, "m.onnx"), {}).outputs)
+    for (const HostValue& output : test::run_model(onnx::parse_model(bytes, "m.onnx"), {}).outputs)
       all.push_back(output.array.to_doubles());
     return all;
   };
@@ -164,14 +164,14 @@ TEST_CASE("a label encoder gives what stands beside a key, NaN included, and its
       WireWriter().bytes(1, "keys_strings").bytes(9, "red").bytes(9, "blue").varint(20, 8);
   const WireWriter numbers = WireWriter().bytes(1, "values_int64s").integer(8, 5).integer(8, 7).varint(20, 7);
   const std::string coded = bytes_of({{encoder(texts, numbers)}, {tensor_info("x", 8, {3})}, {"y"}});
-  const onnx::Ran codes = onnx::run_model(onnx::parse_model(coded, "m.onnx"),
+  const test::Ran codes = test::run_model(onnx::parse_model(coded, "m.onnx"),
                                           {{"x", HostValue::of(onnx::Texts{{3}, {"blue", "green", "red"}})}});
   CHECK(codes.outputs[0].array.to_doubles() == std::vector<double>{7, -1, 5});
   const WireWriter keys = WireWriter().bytes(1, "keys_floats").number(7, NAN).number(7, 1.5F).varint(20, 6);
   const WireWriter words =
       WireWriter().bytes(1, "values_strings").bytes(9, "none").bytes(9, "half").varint(20, 8);
   const std::string named = bytes_of({{encoder(keys, words)}, {tensor_info("x", 1, {3})}, {"y"}});
-  const onnx::Ran names = onnx::run_model(onnx::parse_model(named, "m.onnx"), {{"x", floats({1.5, NAN, 2})}});
+  const test::Ran names = test::run_model(onnx::parse_model(named, "m.onnx"), {{"x", floats({1.5, NAN, 2})}});
   CHECK(names.outputs[0].texts.values == std::vector<std::string>{"half", "none", "_Unused"});
 }
 
@@ -182,8 +182,8 @@ TEST_CASE("a sequence's tensors are inputs of the graph, and come back as a sequ
        {sequence, tensor_info("x", 1, {1})},
        {"y", "z"},
        {onnx::tensor_message("last", Array::scalar(i64, -1))}});
-  const onnx::Ran ran =
-      onnx::run_model(onnx::parse_model(bytes, "m.onnx"),
+  const test::Ran ran =
+      test::run_model(onnx::parse_model(bytes, "m.onnx"),
                       {{"s", HostValue::of({floats({1, 2}), floats({3})})}, {"x", floats({4})}});
   CHECK(ran.imported.graph.input_names() == std::vector<std::string>{"s.0", "s.1", "x"});
   REQUIRE(ran.outputs[0].items.size() == 3);
@@ -202,12 +202,12 @@ TEST_CASE("tensors of less than a byte are packed, and sparse ones made dense") 
                 {"y", "z"},
                 {onnx::tensor_message("q", four)},
                 {sparse}});
-  const onnx::Ran ran = onnx::run_model(onnx::parse_model(bytes, "m.onnx"), {});
+  const test::Ran ran = test::run_model(onnx::parse_model(bytes, "m.onnx"), {});
   CHECK(ran.outputs[0].array.identical(four));
   CHECK(ran.outputs[1].array.identical(Array::of(f32, {2, 2}, std::vector<double>{5, 0, 0, 6})));
   const WireWriter outside = WireWriter().message(1, values).message(2, places).integer(3, 3);
   CHECK_THROWS_WITH_AS(
-      onnx::run_model(onnx::parse_model(bytes_of({{}, {}, {"w"}, {}, {outside}}), "m.onnx"), {}),
+      test::run_model(onnx::parse_model(bytes_of({{}, {}, {"w"}, {}, {outside}}), "m.onnx"), {}),
       doctest::Contains("has indices outside of it"), InputError);
 }
 

@@ -55,7 +55,7 @@ std::string written_value(const onnx::HostValue& value, const onnx::ValueInfo& i
 std::string answer(const fs::path& path, const fs::path& folder) {
   try {
     const onnx::Model model = onnx::read_model(path);
-    const onnx::Ran ran = onnx::run_model(model, test::onnx_inputs(model, folder));
+    const test::Ran ran = test::run_model(model, test::onnx_inputs(model, folder));
     for (size_t i = 0; i < ran.outputs.size(); ++i)
       write_file(folder / ("output_" + std::to_string(i) + ".pb"),
                  written_value(ran.outputs[i], model.graph.outputs[i]));

@@ -1,4 +1,4 @@
-#include "onnx/import/run.h"
+#include "support/onnx_run.h"
 
 #include <algorithm>
 
@@ -7,8 +7,10 @@
 #include "ir/first_along.h"
 #include "onnx/import/call.h"
 
-namespace millrace::onnx {
+namespace millrace::test {
 namespace {
+
+using onnx::HostValue;
 
 /// The tensors of a value under the names that the importer gives them.
 void collect(const HostValue& value, const std::string& name, std::map<std::string, Array>& arrays) {
@@ -17,7 +19,7 @@ void collect(const HostValue& value, const std::string& name, std::map<std::stri
     collect(value.items[i], fmt::format("{}.{}", name, i), arrays);
 }
 
-HostValue assembled(const OutputShape& shape, const std::vector<Array>& arrays) {
+HostValue assembled(const onnx::OutputShape& shape, const std::vector<Array>& arrays) {
   switch (shape.form) {
     case HostValue::Form::tensor: {
       const Array& whole = arrays[static_cast<size_t>(shape.at)];
@@ -29,7 +31,7 @@ HostValue assembled(const OutputShape& shape, const std::vector<Array>& arrays) 
       return HostValue::of(shape.texts);
     case HostValue::Form::sequence: {
       std::vector<HostValue> items;
-      for (const OutputShape& each : shape.items) items.push_back(assembled(each, arrays));
+      for (const onnx::OutputShape& each : shape.items) items.push_back(assembled(each, arrays));
       return HostValue::of(std::move(items));
     }
     default:
@@ -38,9 +40,9 @@ HostValue assembled(const OutputShape& shape, const std::vector<Array>& arrays) 
 }
 
 /// Imports with as few inputs known as will do.
-Imported imported_for(const Model& model, const std::map<std::string, HostValue>& inputs,
-                      std::vector<std::string>& known) {
-  ImportOptions options;
+onnx::Imported imported_for(const onnx::Model& model, const std::map<std::string, HostValue>& inputs,
+                            std::vector<std::string>& known) {
+  onnx::ImportOptions options;
   for (const auto& [name, value] : inputs)
     if (value.form == HostValue::Form::tensor)
       options.inputs[name] = value.array.type();
@@ -48,8 +50,8 @@ Imported imported_for(const Model& model, const std::map<std::string, HostValue>
       options.values[name] = value;
   while (true) {
     try {
-      return import_model(model, options);
-    } catch (const UnknownInputs& e) {
+      return onnx::import_model(model, options);
+    } catch (const onnx::UnknownInputs& e) {
       bool more = false;
       for (const std::string& wanted : e.inputs)
         for (const auto& [name, value] : inputs) {
@@ -84,7 +86,7 @@ std::vector<Array> computed(const Graph& graph, const std::vector<Array>& inputs
 
 }  // namespace
 
-Ran run_model(const Model& model, const std::map<std::string, HostValue>& inputs, bool reference) {
+Ran run_model(const onnx::Model& model, const std::map<std::string, HostValue>& inputs, bool reference) {
   Ran ran;
   ran.imported = imported_for(model, inputs, ran.known);
   std::map<std::string, Array> given;
@@ -96,8 +98,9 @@ Ran run_model(const Model& model, const std::map<std::string, HostValue>& inputs
     arrays.push_back(found->second);
   }
   const std::vector<Array> results = computed(ran.imported.graph, arrays, reference, ran.launches);
-  for (const OutputShape& shape : ran.imported.outputs) ran.outputs.push_back(assembled(shape, results));
+  for (const onnx::OutputShape& shape : ran.imported.outputs)
+    ran.outputs.push_back(assembled(shape, results));
   return ran;
 }
 
-}  // namespace millrace::onnx
+}  // namespace millrace::test

@@ -11,19 +11,20 @@
 #include "onnx/import/import.h"
 #include "onnx/model.h"
 
-namespace millrace::onnx {
+namespace millrace::test {
 
 struct Ran {
-  std::vector<HostValue> outputs;
+  std::vector<onnx::HostValue> outputs;
   /// Inputs that were told when the model was read, since sizes, or what is computed at all, depend on them:
   /// nodes that depend on nothing else were computed then, by the reference back end.
   std::vector<std::string> known;
-  Imported imported;                 // what was run
+  onnx::Imported imported;           // what was run
   std::vector<LaunchInfo> launches;  // of the compiled program
 };
 
 /// Imports a model for these inputs and runs it, compiled or (`reference`) by the reference back end.
-/// InputError as import_model() throws, or when an input is missing.
-Ran run_model(const Model& model, const std::map<std::string, HostValue>& inputs, bool reference = false);
+/// InputError as onnx::import_model() throws, or when an input is missing.
+Ran run_model(const onnx::Model& model, const std::map<std::string, onnx::HostValue>& inputs,
+              bool reference = false);
 
-}  // namespace millrace::onnx
+}  // namespace millrace::test
