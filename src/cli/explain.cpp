@@ -52,21 +52,27 @@ std::string passes_text(const Program& program) {
       time_text(sum), table.str());
 }
 
+using Counts = std::map<std::string, int>;
+
+/// "3 add, 1 mul"
+std::string counts_text(const Counts& counts) {
+  std::string list;
+  for (const auto& [what, count] : counts)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
+  return list;
+}
+
 /// Who builds what.
 std::string providers_text(const std::vector<LaunchInfo>& launches) {
-  std::map<std::string, std::map<std::string, int>> built;
-  std::map<std::string, int> sums;
+  std::map<std::string, Counts> built;
+  Counts sums;
   for (const LaunchInfo& l : launches) {
     ++built[l.provider][short_name(l)];
     ++sums[l.provider];
   }
   Table table({"<provider", "launches", "<of"});
-  for (const auto& [provider, operations] : built) {
-    std::string list;
-    for (const auto& [operation, count] : operations)
-      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, operation);
-    table.row({provider, std::to_string(sums[provider]), list});
-  }
+  for (const auto& [provider, operations] : built)
+    table.row({provider, std::to_string(sums[provider]), counts_text(operations)});
   return "\nProviders\n" + table.str();
 }
 
@@ -88,8 +94,8 @@ std::string compared_text(const Program& program) {
 
 /// Who declined what and why, the reason met most often first.
 std::string declined_text(const std::vector<LaunchInfo>& launches) {
-  std::map<std::string, std::map<std::string, int>> reasons;  // "provider: reason" → operation → count
-  std::map<std::string, int> sums;
+  std::map<std::string, Counts> reasons;  // "provider: reason" → operation → count
+  Counts sums;
   for (const LaunchInfo& l : launches) {
     std::string rest = l.declined;
     while (!rest.empty()) {
@@ -105,12 +111,8 @@ std::string declined_text(const std::vector<LaunchInfo>& launches) {
   std::stable_sort(order.begin(), order.end(),
                    [&](const auto& a, const auto& b) { return sums[a] > sums[b]; });
   Table table({"<declined by, reason", "launches", "<of"});
-  for (const std::string& reason : order) {
-    std::string list;
-    for (const auto& [operation, count] : reasons[reason])
-      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, operation);
-    table.row({reason, std::to_string(sums[reason]), list});
-  }
+  for (const std::string& reason : order)
+    table.row({reason, std::to_string(sums[reason]), counts_text(reasons[reason])});
   return table.empty() ? "" : "\n" + table.str();
 }
 

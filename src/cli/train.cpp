@@ -175,23 +175,18 @@ int run_train(const TrainArguments& given) {
   return outcome.finished ? 0 : 130;
 }
 
-std::string word_list(const std::string& title, const std::vector<std::string>& words) {
-  std::string text = "\n" + title + "\n";
-  for (const std::string& word : words) text += "  " + word + "\n";
-  return text;
-}
-
 /// Those that take the same in one line: "tokens: bag, encoder, gpt".
-std::vector<std::string> architectures_by_input() {
+std::string architectures_help() {
   std::map<std::string, std::string> lists;
   for (const nn::Architecture* kind : nn::architectures().all()) {
     if (!kind->ending.empty()) continue;  // by naming a file
     std::string& list = lists[kind->takes];
     list += (list.empty() ? "" : ", ") + kind->name;
   }
-  std::vector<std::string> lines;
-  for (const auto& [takes, list] : lists) lines.push_back((takes.empty() ? "others" : takes) + ": " + list);
-  return lines;
+  std::string text;
+  for (const auto& [takes, list] : lists)
+    text += fmt::format("  {}: {}\n", takes.empty() ? "others" : takes, list);
+  return text;
 }
 
 /// A line of its name or usage, and what it is.
@@ -248,8 +243,7 @@ Action declare_train(Command& command) {
           "a recipe is\n"
           "the data folder, by default ../shared/data.\n\n"
           "Keys of a recipe:\n" +
-          task::recipe_help() +
-          word_list("Models (model.kind), by what they take:", architectures_by_input()) +
+          task::recipe_help() + "\nModels (model.kind), by what they take:\n" + architectures_help() +
           "\nLayers (model.layers):\n" + kinds_help(nn::layers::kinds().all(), nn::layer_kinds()) +
           "\nAugmentations (input.augment), of pictures:\n" +
           kinds_help(data::augmentations().all(), data::augmentation_usages()) + "\nOrders (data.order):\n" +
