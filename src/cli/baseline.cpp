@@ -35,7 +35,7 @@ int list_baselines(bool json) {
     else
       fmt::print("  {:<20} {}\n", kind->name, kind->doc);
   }
-  if (json) fmt::print("{}\n", Json(all).text);
+  if (json) print_json(all);
   return 0;
 }
 

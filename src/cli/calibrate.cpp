@@ -51,8 +51,7 @@ int run_calibrate(const CalibrateArguments& a) {
   if (a.json) {
     std::vector<Json> list;
     for (const task::Calibrated& each : results) list.push_back(calibrated_json(each, a.options.method));
-    fmt::print("{}\n",
-               json_object({{"data", Json(run.tests(a.options.data).path())}, {"outputs", Json(list)}}).text);
+    print_json(json_object({{"data", Json(run.tests(a.options.data).path())}, {"outputs", Json(list)}}));
     return 0;
   }
   for (const task::Calibrated& each : results) print_calibrated(progress, each);

@@ -37,7 +37,7 @@ int list_checks(bool json) {
     group = kind.group;
     fmt::print("  {:<24} {}\n", kind.name, kind.doc);
   }
-  if (json) fmt::print("{}\n", Json(all).text);
+  if (json) print_json(all);
   return 0;
 }
 
@@ -103,12 +103,11 @@ int run_check(const CheckArguments& a) {
   progress.finish();
   const int64_t failures = count_of(findings, Verdict::fail), warnings = count_of(findings, Verdict::warn);
   if (a.json) {
-    fmt::print("{}\n", json_object({{"recipe", a.recipe},
-                                    {"checks", findings_json(findings)},
-                                    {"failed", failures},
-                                    {"warned", warnings},
-                                    {"seconds", seconds()}})
-                           .text);
+    print_json(json_object({{"recipe", a.recipe},
+                            {"checks", findings_json(findings)},
+                            {"failed", failures},
+                            {"warned", warnings},
+                            {"seconds", seconds()}}));
   } else {
     print_findings(findings, ::isatty(STDOUT_FILENO) != 0);
     fmt::print("{}: {} passed, {} warned, {} failed, {} do not apply, in {:.1f} s\n", a.recipe,

@@ -85,7 +85,7 @@ int show_standing(const CtlArguments& a, const train::RunFolder& run) {
     for (const auto& [name, value] : s.metrics) fields.emplace_back(name, value);
     fields.emplace_back("lr", s.lr);
     fields.emplace_back("journal", entries);
-    fmt::print("{}\n", json_object(fields).text);
+    print_json(json_object(fields));
     return 0;
   }
   fmt::print("{}: {}", run.path().string(), state);
@@ -105,7 +105,7 @@ int run_ctl(const CtlArguments& a) {
   const std::vector<train::Change> changes = train::parse_changes(a.changes);
   const int64_t step = train::request_changes(run, changes, a.wait);
   if (a.json) {
-    fmt::print("{}\n", json_object({{"run", Json(run.path().string())}, {"step", step}}).text);
+    print_json(json_object({{"run", Json(run.path().string())}, {"step", step}}));
     return 0;
   }
   for (const train::Change& change : changes)

@@ -40,7 +40,7 @@ Action declare_data_query(Command& command) {
       std::vector<std::pair<std::string, Json>> fields = {{"samples", dataset->count()},
                                                           {"matching", static_cast<int64_t>(samples.size())}};
       if (!a->count) fields.emplace_back("indices", samples);
-      fmt::print("{}\n", json_object(fields).text);
+      print_json(json_object(fields));
       return 0;
     }
     if (a->count) {

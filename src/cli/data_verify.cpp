@@ -41,10 +41,8 @@ Action declare_data_verify(Command& command) {
       std::vector<Json> bad;
       for (const data::BadSample& each : result.bad)
         bad.push_back(json_object({{"sample", each.index}, {"name", each.name}, {"why", each.why}}));
-      fmt::print(
-          "{}\n",
-          json_object({{"samples", result.samples}, {"with_checksum", result.with_checksum}, {"bad", bad}})
-              .text);
+      print_json(
+          json_object({{"samples", result.samples}, {"with_checksum", result.with_checksum}, {"bad", bad}}));
       return result.bad.empty() ? 0 : 1;
     }
     for (const data::BadSample& each : result.bad) fmt::print("bad: {}: {}\n", each.name, each.why);

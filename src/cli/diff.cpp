@@ -145,7 +145,7 @@ int run_diff(const DiffArguments& a) {
     print_metrics(metrics, sides[0].name, sides[i].name);
   }
   if (a.json) {
-    fmt::print("{}\n", json_object({{"pairs", Json(pairs)}, {"doubts", doubts}}).text);
+    print_json(json_object({{"pairs", Json(pairs)}, {"doubts", doubts}}));
     return 0;
   }
   for (const std::string& line : doubts) fmt::print("  note: {}\n", line);

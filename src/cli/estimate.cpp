@@ -102,7 +102,7 @@ Action declare_estimate(Command& command) {
                                                         {"steps", all.prepared.steps},
                                                         {"here", estimate_json(all.here, all.prepared.unit)}};
     if (a->machine.given()) fields.emplace_back("there", estimate_json(all.there, all.prepared.unit));
-    fmt::print("{}\n", json_object(fields).text);
+    print_json(json_object(fields));
     return 0;
   };
 }

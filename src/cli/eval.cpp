@@ -31,7 +31,7 @@ bool is_change(const std::string& word) {
          !std::filesystem::exists(word, ignored);
 }
 
-std::string evaluation_json(const task::Evaluation& result, const std::vector<std::string>& calibrations) {
+Json evaluation_json(const task::Evaluation& result, const std::vector<std::string>& calibrations) {
   std::vector<std::pair<std::string, Json>> fields = {{"data", result.data}, {"targets", result.count}};
   const auto metrics = metric_fields(result.metrics);
   fields.insert(fields.end(), metrics.begin(), metrics.end());
@@ -42,7 +42,7 @@ std::string evaluation_json(const task::Evaluation& result, const std::vector<st
   }
   if (!calibrations.empty()) fields.emplace_back("calibrated", calibrations);
   fields.emplace_back("seconds", result.seconds);
-  return json_object(fields).text;
+  return json_object(fields);
 }
 
 /// Texts of a file against those of another, line by line.
@@ -69,7 +69,7 @@ int eval_texts(const EvalArguments& a) {
   measurement.update(judged);
   const task::Evaluation result{measurement.finalize(), judged.rows, 0, a.model, "texts", {}};
   if (a.json) {
-    fmt::print("{}\n", evaluation_json(result, {}));
+    print_json(evaluation_json(result, {}));
     return 0;
   }
   fmt::print("{}: {} texts\n", a.model, thousands(judged.rows));
@@ -96,7 +96,7 @@ int run_eval(const EvalArguments& a) {
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const task::Evaluation result = run.evaluate(data);
   if (a.json) {
-    fmt::print("{}\n", evaluation_json(result, run.calibrations()));
+    print_json(evaluation_json(result, run.calibrations()));
     return 0;
   }
   progress.print(fmt::format("{}: {} {} in {:.1f} s", result.data, thousands(result.count), result.unit,

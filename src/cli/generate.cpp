@@ -57,11 +57,10 @@ const char* end_name(task::Generated::End end) {
 void print_generated(const GenerateArguments& a, const std::string& prompt,
                      const task::Generated& generated) {
   if (a.json) {
-    fmt::print("{}\n", json_object({{"prompt", prompt},
-                                    {"continuation", generated.text},
-                                    {"tokens", generated.tokens},
-                                    {"end", std::string(end_name(generated.end))}})
-                           .text);
+    print_json(json_object({{"prompt", prompt},
+                            {"continuation", generated.text},
+                            {"tokens", generated.tokens},
+                            {"end", std::string(end_name(generated.end))}}));
     return;
   }
   // A token may be a part of a character.

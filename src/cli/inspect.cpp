@@ -99,8 +99,8 @@ Json values_json(const std::vector<SessionValue>& values) {
   return {list};
 }
 
-std::string inspect_json(const GraphSummary& summary, const SessionModel& model, const std::string& name,
-                         const std::string& format, const Bindings& sizes) {
+Json inspect_json(const GraphSummary& summary, const SessionModel& model, const std::string& name,
+                  const std::string& format, const Bindings& sizes) {
   std::vector<Json> rows;
   for (const SummaryRow& row : summary.rows)
     rows.push_back(json_object({{"operator", Json(row.operation)},
@@ -121,8 +121,7 @@ std::string inspect_json(const GraphSummary& summary, const SessionModel& model,
                       {"parameter_bytes", summary.parameter_bytes},
                       {"flops", summary.flops},
                       {"bytes", summary.bytes},
-                      {"rows", rows}})
-      .text;
+                      {"rows", rows}});
 }
 
 int run_inspect(const InspectArguments& a) {
@@ -146,7 +145,7 @@ int run_inspect(const InspectArguments& a) {
   const std::string at = sizes.empty() ? "" : fmt::format(" ({})", sizes_text(sizes));
   if (!a.svg.empty()) write_file(a.svg, graph_svg(summary, model.inputs, model.outputs, a.model + at));
   if (a.json) {
-    fmt::print("{}\n", inspect_json(summary, model, a.model, format, sizes));
+    print_json(inspect_json(summary, model, a.model, format, sizes));
     return 0;
   }
   if (built)

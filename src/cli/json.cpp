@@ -29,4 +29,6 @@ Json json_object(const std::vector<std::pair<std::string, Json>>& fields) {
   return Json::raw(text + "}");
 }
 
+void print_json(const Json& value) { fmt::print("{}\n", value.text); }
+
 }  // namespace millrace::cli

@@ -33,4 +33,7 @@ Json json_object(const Fields& fields) {
   return json_object(std::vector<std::pair<std::string, Json>>(fields.begin(), fields.end()));
 }
 
+/// A line on standard output.
+void print_json(const Json& value);
+
 }  // namespace millrace::cli

@@ -107,15 +107,14 @@ int run_lineage(const LineageArguments& a) {
                                      {"value", each.change.value_text()},
                                      {"time", each.time}}));
     if (loaded) numbers = numbers_of(loaded->checkpoint);
-    fmt::print("{}\n", json_object({{"run", Json(run.path().string())},
-                                    {"recipe", run.recipe().string()},
-                                    {"checkpoint", loaded ? loaded->path.string() : ""},
-                                    {"step", loaded ? loaded->checkpoint.step : 0},
-                                    {"numbers", json_object(numbers)},
-                                    {"origins", begun},
-                                    {"changes", changes},
-                                    {"bad_steps", bad}})
-                           .text);
+    print_json(json_object({{"run", Json(run.path().string())},
+                            {"recipe", run.recipe().string()},
+                            {"checkpoint", loaded ? loaded->path.string() : ""},
+                            {"step", loaded ? loaded->checkpoint.step : 0},
+                            {"numbers", json_object(numbers)},
+                            {"origins", begun},
+                            {"changes", changes},
+                            {"bad_steps", bad}}));
     return 0;
   }
   fmt::print("{}\n", run.path().string());

@@ -85,7 +85,7 @@ int run_lr_find(const LrFindArguments& a) {
   if (!a.svg.empty())
     write_file(a.svg, rate_svg(found, "loss over the learning rate: " + recipe.train.optimizer.kind));
   if (a.json) {
-    fmt::print("{}\n", rates_json(a, found).text);
+    print_json(rates_json(a, found));
     return 0;
   }
   if (!found.smoothed.empty()) fmt::print("{}\n", rate_plot(found));

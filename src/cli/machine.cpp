@@ -44,7 +44,7 @@ void print_machine(const Machine& m) {
         "needed.\n");
 }
 
-std::string machine_json(const Machine& m) {
+Json machine_json(const Machine& m) {
   std::vector<Json> levels;
   for (const MemoryLevel& level : m.levels)
     levels.push_back(
@@ -66,8 +66,7 @@ std::string machine_json(const Machine& m) {
                       {"levels", levels},
                       {"launch_seconds", m.launch_seconds},
                       {"measured", m.measured},
-                      {"disturbed", m.disturbed}})
-      .text;
+                      {"disturbed", m.disturbed}});
 }
 
 Action declare_machine(Command& command) {
@@ -91,7 +90,7 @@ Action declare_machine(Command& command) {
       machine = this_machine();
     }
     if (a->json) {
-      fmt::print("{}\n", machine_json(machine));
+      print_json(machine_json(machine));
       return 0;
     }
     print_machine(machine);

@@ -77,7 +77,7 @@ class PredictionPrinter {
       }
     }
     if (a_.json)
-      fmt::print("{}\n", json_object(fields).text);
+      print_json(json_object(fields));
     else
       fmt::print("{}: {}\n", name, text);
     ++predicted;
@@ -104,7 +104,7 @@ void print_continuation(const PredictArguments& a, const std::string& text,
       list.push_back(
           json_object({{"id", token.id}, {"token", token.text}, {"probability", token.probability}}));
     fields.emplace_back("next", list);
-    fmt::print("{}\n", json_object(fields).text);
+    print_json(json_object(fields));
     return;
   }
   if (a.tokens > 0) {

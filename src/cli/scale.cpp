@@ -320,7 +320,7 @@ int run_scale(const ScaleArguments& a) {
   const Curve curve = curve_of(fit, found.runs.front().size, 10 * found.runs.back().size);
   if (!a.svg.empty()) write_file(a.svg, scale_svg(found, curve, a.by));
   if (a.json) {
-    fmt::print("{}\n", scale_json(a, found, fit, trainings).text);
+    print_json(scale_json(a, found, fit, trainings));
     return 0;
   }
   print_scale(a, found, fit, curve);

@@ -158,12 +158,11 @@ int run_train(const TrainArguments& given) {
   if (a.json) {
     std::vector<std::pair<std::string, Json>> test;
     for (const eval::Measured& metric : outcome.test) test.emplace_back(metric.name, metric.value);
-    fmt::print("{}\n", json_object({{"run", run.string()},
-                                    {"finished", outcome.finished},
-                                    {"step", outcome.step},
-                                    {"test", json_object(test)},
-                                    {"baseline", beside}})
-                           .text);
+    print_json(json_object({{"run", run.string()},
+                            {"finished", outcome.finished},
+                            {"step", outcome.step},
+                            {"test", json_object(test)},
+                            {"baseline", beside}}));
   } else if (outcome.finished) {
     const std::string path = shell_quoted(run.string());
     fmt::print("done: {}\n  millrace eval {}{}\n  millrace predict {} SAMPLE\n", run.string(), path,

@@ -40,11 +40,10 @@ void print_seeds(const TrainArguments& a, const fs::path& folder,
     for (const auto& [name, spread] : spreads)
       fields.emplace_back(name,
                           json_object({{"mean", Json(spread.mean)}, {"deviation", Json(spread.deviation)}}));
-    fmt::print("{}\n", json_object({{"folder", Json(folder.string())},
-                                    {"seeds", static_cast<int64_t>(tests.size())},
-                                    {"test", json_object(fields)},
-                                    {"unfinished", doubts}})
-                           .text);
+    print_json(json_object({{"folder", Json(folder.string())},
+                            {"seeds", static_cast<int64_t>(tests.size())},
+                            {"test", json_object(fields)},
+                            {"unfinished", doubts}}));
     return;
   }
   for (const auto& [name, spread] : spreads) {
