@@ -1,4 +1,3 @@
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,8 @@
 #include <millrace/dataset.h>
 
 #include "base/format.h"
+#include "base/number_from.h"
+#include "base/words.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -82,11 +83,9 @@ struct HeadArguments {
 
 /// "1/4"
 std::pair<int64_t, int64_t> rank_of(const std::string& text) {
-  int64_t rank = 0, ranks = 0;
-  const char* const end = text.data() + text.size();
-  const auto [slash, wrong] = std::from_chars(text.data(), end, rank);
-  if (wrong != std::errc() || slash == end || *slash != '/' ||
-      std::from_chars(slash + 1, end, ranks).ptr != end || ranks < 1 || rank < 0 || rank >= ranks)
+  const std::vector<std::string> parts = split(text, '/');
+  const int64_t rank = number_from(parts.front()).value_or(-1), ranks = number_from(parts.back()).value_or(0);
+  if (parts.size() != 2 || rank < 0 || rank >= ranks)
     fail<InputError>("--rank {}: write it as 0/4, 1/4, 2/4 or 3/4 for the four of four", text);
   return {rank, ranks};
 }

@@ -1,4 +1,3 @@
-#include <charconv>
 #include <filesystem>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -8,6 +7,8 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/is_run.h"
+#include "base/number_from.h"
+#include "base/words.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "onnx/onnx_file.h"
@@ -44,14 +45,11 @@ void require_replaceable(const fs::path& out, bool force) {
 /// Of "480x640"; 0 and 0 of nothing.
 std::pair<int, int> decoded_sizes(const std::string& text) {
   if (text.empty()) return {0, 0};
-  int height = 0, width = 0;
-  const char* const end = text.data() + text.size();
-  const auto [x, first] = std::from_chars(text.data(), end, height);
-  if (first == std::errc() && x != end && *x == 'x') {
-    const auto [last, second] = std::from_chars(x + 1, end, width);
-    if (second == std::errc() && last == end && height > 0 && width > 0 && height <= 65535 && width <= 65535)
-      return {height, width};
-  }
+  const std::vector<std::string> sides = split(text, 'x');
+  const int height = number_from<int>(sides.front()).value_or(0),
+            width = number_from<int>(sides.back()).value_or(0);
+  if (sides.size() == 2 && height > 0 && width > 0 && height <= 65535 && width <= 65535)
+    return {height, width};
   fail<InputError>("--pictures {}: wanted is HEIGHTxWIDTH, e.g. 480x640", text);
 }
 

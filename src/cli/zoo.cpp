@@ -136,10 +136,6 @@ std::string precision_text(const std::string& wanted, const Program& program) {
   return wanted == "bf16-pure" ? fmt::format("bf16-pure (computed in {})", used) : used;
 }
 
-std::string model_names() {
-  std::string names;
-  for (const std::string& kind : nn::model_kinds()) names += " " + kind;
-  return names;
-}
+std::string model_names() { return fmt::format(" {}", fmt::join(nn::model_kinds(), " ")); }
 
 }  // namespace millrace::cli

@@ -1,11 +1,12 @@
 #include "track/weight_names.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <sstream>
 
 #include "base/format.h"
+#include "base/number_from.h"
+#include "base/words.h"
 
 namespace millrace::track {
 namespace {
@@ -109,12 +110,10 @@ NameRule parse_name_rule(const std::string& text) {
       rule.transposed = true;
       continue;
     }
-    const char* const end = word.data() + word.size();
-    const auto [slash, first] = std::from_chars(word.data(), end, rule.part);
-    const bool two = first == std::errc() && slash != end && *slash == '/';
-    const auto [last, second] = std::from_chars(two ? slash + 1 : end, end, rule.parts);
-    right = right && two && second == std::errc() && last == end && rule.part >= 1 &&
-            rule.part <= rule.parts && rule.parts <= 1000;
+    const std::vector<std::string> both = split(word, '/');
+    rule.part = number_from(both.front()).value_or(0);
+    rule.parts = number_from(both.back()).value_or(0);
+    right = right && both.size() == 2 && rule.part >= 1 && rule.part <= rule.parts && rule.parts <= 1000;
   }
   if (!right)
     fail<InputError>(
