@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number_from.h"
 #include "base/words.h"
 
 namespace millrace::cli {
@@ -15,13 +16,8 @@ Bindings parse_sizes(const std::string& text, const std::vector<SessionValue>& i
   for (std::string& part : split_list(text)) {
     part.erase(0, part.find_first_not_of(' '));
     const size_t at = part.rfind('=');
-    size_t used = 0;
-    int64_t size = -1;
-    try {
-      if (at != std::string::npos) size = std::stoll(part.substr(at + 1), &used);
-    } catch (const std::exception&) {
-    }
-    if (at == std::string::npos || used != part.size() - at - 1 || size < 1)
+    const int64_t size = at == std::string::npos ? 0 : number_from(trimmed(part.substr(at + 1))).value_or(0);
+    if (size < 1)
       fail<InputError>("--sizes {}: '{}' is no NAME=SIZE with a size of 1 or more", text, part);
     const std::string name = part.substr(0, at);
     if (!known.contains(name))

@@ -7,7 +7,9 @@
 #include <millrace/random.h>
 
 #include "base/format.h"
+#include "base/number_from.h"
 #include "base/size_text.h"
+#include "base/words.h"
 #include "optim/kinds.h"
 
 namespace millrace::cli {
@@ -112,14 +114,8 @@ void ZooStep::run() {
 }
 
 int64_t parse_batch(const std::string& text) {
-  size_t used = 0;
-  int64_t batch = 0;
-  try {
-    batch = std::stoll(text, &used);
-  } catch (const std::exception&) {
-  }
-  if (used != text.size() || batch < 1)
-    fail<InputError>("BATCH must be a number of 1 or more, but it is '{}'", text);
+  const int64_t batch = number_from(trimmed(text)).value_or(0);
+  if (batch < 1) fail<InputError>("BATCH must be a number of 1 or more, but it is '{}'", text);
   return batch;
 }
 
