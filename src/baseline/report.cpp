@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "baseline/context.h"
 #include "baseline/neighbours.h"
 #include "data/tools/fingerprint.h"
@@ -77,7 +78,7 @@ Report measure(const task::Recipe& recipe, const Options& options) {
     context.progress(kind->name, 0, 1);
     Result result = kind->run(context);
     result.name = kind->name;
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result.seconds = seconds_since(begin);
     report.results.push_back(std::move(result));
   }
   if (options.only.empty() && !options.stop()) report.neighbours = look_at_neighbours(context);

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "baseline/context.h"
 #include "baseline/neighbours.h"
@@ -79,8 +80,7 @@ Result trained(Context& context, const task::Recipe& recipe, const std::string& 
     context.progress(name + ": " + what, done, of);
   };
   observer.stop = [&] {
-    late = late || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >
-                       context.options().seconds;
+    late = late || seconds_since(begin) > context.options().seconds;
     return late || context.options().stop();
   };
   train::Trainer trainer(recipe, observer);

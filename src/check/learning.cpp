@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/seconds_since.h"
+
 namespace millrace::check {
 
 Learning learn(Context& context, const std::function<const std::vector<Array>&(size_t)>& batch, size_t round,
@@ -24,7 +26,7 @@ Learning learn(Context& context, const std::function<const std::vector<Array>&(s
     learning.last = sum / static_cast<double>(round);
     if (i + 1 == round) learning.first = learning.last;
     sum = 0;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     if (learning.last < limit.loss || (seconds > limit.seconds && learning.steps >= limit.least_steps)) break;
   }
   return learning;

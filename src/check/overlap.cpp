@@ -5,6 +5,7 @@
 
 #include "base/fnv.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "check/check.h"
 #include "check/columns.h"
@@ -45,7 +46,7 @@ std::vector<uint64_t> content_codes(const data::Dataset& from, int64_t most, dou
   if (place == from.columns().size()) return codes;
   const auto begin = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < std::min(from.count(), most); ++i) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) break;
+    if (seconds_since(begin) > seconds) break;
     const data::Value value = from.read(i, place);
     if (const auto* bytes = std::get_if<data::Bytes>(&value))
       codes.push_back(data::content_hash(bytes->view()));

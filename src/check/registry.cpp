@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/utf8.h"
 #include "check/check.h"
 #include "check/context.h"
@@ -99,7 +100,7 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
     finding.saw = printable(stored_text(finding.saw));
     finding.group = kind.group;
     finding.matters = kind.matters;
-    finding.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    finding.seconds = seconds_since(begin);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "data/codecs/pictures/picture_size.h"
 #include "data/codecs/sounds/sound.h"
@@ -165,7 +166,7 @@ Telltale telling_file(const Context& context, const Targets& targets) {
   for (const auto& [first, count] : looked_at(from.count(), context.most_samples()))
     for (int64_t i = first; i < first + count; ++i, ++at) {
       if (at % each != 0) continue;
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) break;
+      if (seconds_since(begin) > seconds) break;
       const data::Value value = from.read(i, place);
       const auto* const bytes = std::get_if<data::Bytes>(&value);
       if (!bytes) continue;

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "baseline/neighbours.h"
 #include "cli/evaluation_text.h"
@@ -84,8 +85,7 @@ int run_baseline(const BaselineArguments& a) {
   Progress progress(stderr);
   options.progress = [&](const std::string& what, int64_t done, int64_t of) {
     constexpr double silent = 2;
-    if (!a.json && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > silent)
-      progress.count(what + ": ", done, of);
+    if (!a.json && seconds_since(begin) > silent) progress.count(what + ": ", done, of);
   };
   options.stop = interrupted;
   const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);

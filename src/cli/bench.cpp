@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "cli/bench_data.h"
 #include "cli/bench_generate.h"
 #include "cli/bench_infer.h"
@@ -26,10 +27,6 @@ struct BenchArguments {
   bool profile = false;
 };
 
-double bench_seconds(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Runs the step for at least `seconds` after a warm-up and returns items per second.
 template <typename Step>
 double items_per_second(double seconds, Step& step) {
@@ -39,8 +36,8 @@ double items_per_second(double seconds, Step& step) {
   do {
     step.run();
     ++runs;
-  } while (bench_seconds(start) < seconds);
-  return static_cast<double>(runs * step.batch()) / bench_seconds(start);
+  } while (seconds_since(start) < seconds);
+  return static_cast<double>(runs * step.batch()) / seconds_since(start);
 }
 
 void print_items(const BenchArguments& a, double items) {

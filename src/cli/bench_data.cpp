@@ -12,6 +12,7 @@
 
 #include "base/format.h"
 #include "base/process_use.h"
+#include "base/seconds_since.h"
 #include "base/thread_pool.h"
 #include "base/words.h"
 #include "data/augment/augment.h"
@@ -34,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds() const { return seconds_since(start_); }
   double cpu() const { return process_cpu_seconds() - cpu_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/size_text.h"
 #include "optim/decode_graph.h"
 #include "runtime/machine.h"
@@ -12,8 +13,6 @@ namespace millrace::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 struct Times {
   int64_t prompt_tokens = 0, steps = 0;
@@ -38,14 +37,14 @@ void grow(Decoder& decoder, int64_t prompt, Times& times) {
   };
   auto begin = Clock::now();
   step();
-  times.prompt_seconds += since(begin);
+  times.prompt_seconds += seconds_since(begin);
   times.prompt_tokens += prompt * decoder.rows();
   begin = Clock::now();
   while (decoder.length(0) < decoder.longest()) {
     step();
     ++times.steps;
   }
-  times.seconds += since(begin);
+  times.seconds += seconds_since(begin);
 }
 
 }  // namespace

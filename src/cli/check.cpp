@@ -5,6 +5,7 @@
 #include <millrace/check.h>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "cli/json.h"
 #include "cli/progress.h"
@@ -91,13 +92,10 @@ int run_check(const CheckArguments& a) {
   check::Options options;
   options.only = split_list(a.only);
   const auto begin = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
   Progress progress(stderr);
   options.progress = [&](const std::string& what, int64_t done, int64_t total) {
     constexpr double silent = 2;
-    if (!a.json && seconds() > silent) progress.count(what + ": ", done, total);
+    if (!a.json && seconds_since(begin) > silent) progress.count(what + ": ", done, total);
   };
   const std::vector<Finding> findings = check::check(train::recipe_of(a.recipe, a.overrides), options);
   progress.finish();
@@ -107,12 +105,12 @@ int run_check(const CheckArguments& a) {
                             {"checks", findings_json(findings)},
                             {"failed", failures},
                             {"warned", warnings},
-                            {"seconds", seconds()}}));
+                            {"seconds", seconds_since(begin)}}));
   } else {
     print_findings(findings, ::isatty(STDOUT_FILENO) != 0);
     fmt::print("{}: {} passed, {} warned, {} failed, {} do not apply, in {:.1f} s\n", a.recipe,
                count_of(findings, Verdict::pass), warnings, failures,
-               count_of(findings, Verdict::does_not_apply), seconds());
+               count_of(findings, Verdict::does_not_apply), seconds_since(begin));
   }
   return failures > 0 ? 1 : 0;
 }

@@ -6,6 +6,7 @@
 #include <millrace/feed.h>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "cli/data_notes.h"
 #include "cli/interrupt.h"
@@ -100,9 +101,9 @@ class Meter {
       first_ = done - 1;
     }
     last_ = done;
-    const std::chrono::duration<double> passed = Clock::now() - start_;
-    if (passed.count() < 2 || !progress_.due(done == total)) return;
-    const double rate = static_cast<double>(done - first_) / passed.count();
+    const double passed = seconds_since(start_);
+    if (passed < 2 || !progress_.due(done == total)) return;
+    const double rate = static_cast<double>(done - first_) / passed;
     progress_.update(
         fmt::format("{} of {} samples  {} samples/s  {} left", thousands(done), thousands(total),
                     thousands(std::llround(rate)), duration_text(static_cast<double>(total - done) / rate)),

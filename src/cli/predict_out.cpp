@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/size_text.h"
 #include "base/utf8.h"
 #include "cli/interrupt.h"
@@ -33,14 +34,13 @@ int show_prediction(const std::string& out, const std::string& unit,
   catch_interrupts();
   Progress progress(stderr);
   const auto begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   int64_t before = -1;
   task::PredictWatch watch;
   watch.stop = interrupted;
   watch.note = [&](const std::string& line) { progress.print(line); };
   watch.progress = [&](int64_t done, int64_t total) {
     if (before < 0) before = done;
-    progress.update(rate_text(done, total, before, seconds(), unit), done == total);
+    progress.update(rate_text(done, total, before, seconds_since(begin), unit), done == total);
   };
   const task::PredictFileResult result = predict(watch);
   progress.finish();
@@ -58,7 +58,7 @@ int show_prediction(const std::string& out, const std::string& unit,
                thousands(result.samples), result.bad_file);
   fmt::print("{}: {} samples{} in {:.1f} s\n", out, thousands(result.samples - result.bad),
              result.resumed > 0 ? fmt::format(", {} of them from before", thousands(result.resumed)) : "",
-             seconds());
+             seconds_since(begin));
   return result.bad > 0 ? 1 : 0;
 }
 

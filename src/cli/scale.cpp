@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/number_text.h"
+#include "base/seconds_since.h"
 #include "base/words.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -58,10 +59,6 @@ std::string size_text(double size) {
   const double parts = 1 / size;
   return size < 1 && std::abs(parts - std::round(parts)) < 1e-9 ? fmt::format("1/{:.0f}", parts)
                                                                 : fmt::format("{:.4g}", size);
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 /// The trainings that are not there yet. Ctrl-C and a full budget end them; what is done stays.

@@ -8,6 +8,7 @@
 
 #include "base/contains.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "passes/loops.h"
@@ -69,9 +70,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
     graph = run_pass(*pass, std::move(graph), context);
     graph.verify();
     if (report)
-      report->push_back({std::string(pass->name),
-                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-                         graph.size()});
+      report->push_back({std::string(pass->name), seconds_since(begin), graph.size()});
     if (dump) fmt::print(stderr, "after {}:\n{}\n", pass->name, graph.str());
   }
   return graph;

@@ -6,6 +6,8 @@
 
 #include <millrace/array.h>
 
+#include "base/seconds_since.h"
+
 namespace millrace {
 namespace {
 
@@ -61,7 +63,7 @@ std::vector<size_t> fastest(const std::vector<std::unique_ptr<Kernel>>& kernels,
     for (size_t k = 0; k < kernels.size(); ++k) {
       const auto begin = std::chrono::steady_clock::now();
       kernels[k]->run(operands.data(), results.data(), scratch.data(), device);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      const double seconds = seconds_since(begin);
       spent += seconds;
       if (round > 0) best[k] = std::min(best[k], seconds);
     }

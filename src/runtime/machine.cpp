@@ -21,6 +21,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "base/thread_pool.h"
 #include "runtime/machine_loops.h"
 
@@ -45,7 +46,7 @@ std::string instructions() {
 double seconds_of(const std::function<void()>& run) {
   const auto begin = Clock::now();
   run();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return seconds_since(begin);
 }
 
 /// Seconds of the fastest of several runs, the first (which wakes threads and touches memory) left out.

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/number_text.h"
+#include "base/seconds_since.h"
 #include "eval/class_tally.h"
 #include "task/generate.h"
 
@@ -230,7 +231,7 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
   // Rows of which several targets count are told by these.
   return {in_order(outputs, metrics),
           outputs.front().measurement.count(),
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+          seconds_since(begin),
           feed.path(),
           task.outputs.front()->from() ? "targets" : feed.unit(),
           judged.reports(outputs)};

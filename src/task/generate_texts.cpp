@@ -3,16 +3,13 @@
 #include <chrono>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "task/generate.h"
 
 namespace millrace::task {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// A text that has a row.
 struct Going {

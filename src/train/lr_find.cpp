@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "optim/kinds.h"
 #include "train/trainer_state.h"
 
@@ -181,8 +182,8 @@ RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observe
   for (int64_t steps = usual_steps;; steps *= 4) {
     const auto begin = std::chrono::steady_clock::now();
     RateFinding found = sweep_once(recipe, sweep, steps, observer);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    if (found.steepest || steps == most_usual_steps || taken.count() > quick_seconds) return found;
+    const double taken = seconds_since(begin);
+    if (found.steepest || steps == most_usual_steps || taken > quick_seconds) return found;
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <millrace/optim.h>
 
+#include "base/seconds_since.h"
 #include "optim/schedules/schedule.h"
 #include "runtime/profile.h"
 #include "task/evaluate.h"
@@ -34,10 +35,6 @@
 namespace millrace::train {
 
 using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 constexpr const char* kFitting = "fitting.";  // names of tensors of Fitting::state() in checkpoints
 

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "base/seconds_since.h"
 #include "base/size_text.h"
 #include "base/thread_pool.h"
 #include "data/feed/aligned_bytes.h"
@@ -276,7 +277,7 @@ const FeedBatch& SampleFeed::next() {
     slots_[0].batch.start = take_at_;
     own_work_.samples += fill(0, *own_);
     require_mapped_files();  // or zeros could have been taken for data
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     own_work_.cpu_seconds += seconds;
     own_work_.seconds += seconds;
   }
