@@ -1,12 +1,9 @@
 #include "train/bad_steps.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fcntl.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <millrace/error.h>
 
@@ -59,15 +56,7 @@ void write_bad_step(const std::filesystem::path& path, const BadStep& step) {
     fields.emplace_back("lr_factor", step.lr_factor);
   }
   fields.emplace_back("time", step.time);
-  const std::string line = track::json_line(fields) + "\n";
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) fail_writing(path, "note a bad step", errno);
-  errno = ENOSPC;  // what a write that ends early means
-  const bool written =
-      ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && ::fsync(file) == 0;
-  const int error = errno;
-  ::close(file);
-  if (!written) fail_writing(path, "note a bad step", error);
+  append_lines(path, track::json_line(fields) + "\n", "note a bad step");
 }
 
 std::vector<BadStep> read_bad_steps(const std::filesystem::path& path) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -230,22 +229,8 @@ void Control::note(int64_t step, std::span<const Change> changes) {
     lines += track::json_line(
                  {{"step", step}, {"key", change.key}, {"value", json_value(change)}, {"time", time}}) +
              "\n";
-  // On the disk before the first step that follows it.
-  const int file = ::open(journal_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) fail_writing(journal_, "write the journal", errno);
-  const off_t before = ::lseek(file, 0, SEEK_END);
-  errno = ENOSPC;  // what a write that ends early means
-  const bool written = before >= 0 &&
-                       ::write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()) &&
-                       ::fsync(file) == 0;
-  const int error = errno;
-  // A part of the changes must not be replayed: they were asked for together.
-  const bool undone = written || before < 0 || ::ftruncate(file, before) == 0;
-  ::close(file);
-  if (!undone)
-    fail<IoError>("{}: its last lines, from byte {} on, are not whole and cannot be removed: cut it there",
-                  journal_.string(), before);
-  if (!written) fail_writing(journal_, "write the journal", error);
+  // On the disk before the first step that follows it, and all or none: they were asked for together.
+  append_lines(journal_, lines, "write the journal");
 }
 
 std::optional<std::vector<Change>> Control::serve(const fs::path& request, int64_t step, const Apply& apply) {

@@ -1,7 +1,6 @@
 #include "train/origin.h"
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
@@ -119,15 +118,9 @@ void write_origin(const RunFolder& run, const Origin& origin) {
     const size_t whole = text.empty() ? 0 : text.rfind('\n') + 1;
     if (whole != text.size()) std::filesystem::resize_file(path, whole, error);
   }
-  const std::string line = json_of(origin).dump(-1, ' ', false, ordered::error_handler_t::replace) + "\n";
   // Added to, not written anew: where the disk is nearly full, that takes no second copy.
-  std::FILE* const file = std::fopen(path.c_str(), "ab");
-  errno = file ? ENOSPC : errno;  // what a write that ends early means
-  const bool written =
-      file && std::fwrite(line.data(), 1, line.size(), file) == line.size() && std::fflush(file) == 0;
-  const int failure = errno;
-  if (file) std::fclose(file);
-  if (!written) fail_writing(path, "write where the run comes from", failure);
+  append_lines(path, json_of(origin).dump(-1, ' ', false, ordered::error_handler_t::replace) + "\n",
+               "write where the run comes from");
 }
 
 std::vector<Origin> parse_origins(std::string_view text, const std::string& name) {

@@ -1,8 +1,5 @@
 #include "train/quarantine.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -70,11 +67,7 @@ void BadList::add(const std::string& set, const std::vector<data::BadSample>& sa
       lines += track::json_line(
                    {{"set", set}, {"index", sample.index}, {"name", sample.name}, {"why", sample.why}}) +
                "\n";
-  if (lines.empty()) return;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path_.c_str(), "ab"), &std::fclose);
-  if (!file || std::fwrite(lines.data(), 1, lines.size(), file.get()) != lines.size() ||
-      std::fflush(file.get()) != 0)
-    fail_writing(path_, "list the bad samples", errno);
+  if (!lines.empty()) append_lines(path_, lines, "list the bad samples");
 }
 
 }  // namespace millrace::train
