@@ -294,7 +294,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
 }
 
 void check_recipe(const Recipe& recipe, const std::string& name) {
-  check_sources(recipe, name);
+  named_check(name, [&] { check_sources(recipe); });
   check_kinds(recipe, name);
   named_check(name, [&] { check_training(recipe); });
 }

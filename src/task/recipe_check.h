@@ -1,4 +1,4 @@
-// Parts of check_recipe(). All throw InputError; `name` stands for the recipe in messages.
+// Parts of check_recipe(). All throw InputError.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 namespace millrace::task {
 
 /// data.train, its weights, streams, and what is kept to test on.
-void check_sources(const Recipe& recipe, const std::string& name);
+void check_sources(const Recipe& recipe);
 
-/// Kinds, what they are told, and the metrics of their outputs: as far as they are known.
+/// Kinds, what they are told, and the metrics of their outputs: as far as they are known. `name` stands for
+/// the recipe in messages.
 void check_kinds(const Recipe& recipe, const std::string& name);
 
 }  // namespace millrace::task

@@ -6,96 +6,89 @@
 namespace millrace::task {
 namespace {
 
-void check_stream(const Recipe& recipe, const std::string& name) {
+void check_stream(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   if (!data.stream) {
     if (data.order.starts_with("shuffle-buffer"))
-      fail<InputError>("{}: data.order = \"{}\" is for streams: set data.stream = true, or take \"shuffle\"",
-                       name, data.order);
+      fail<InputError>("data.order = \"{}\" is for streams: set data.stream = true, or take \"shuffle\"",
+                       data.order);
     if (data.epoch_samples > 0)
-      fail<InputError>("{}: data.epoch_samples is for streams: set data.stream = true, or leave it out",
-                       name);
+      fail<InputError>("data.epoch_samples is for streams: set data.stream = true, or leave it out");
     return;
   }
-  try {
-    (void)data::stream_buffer(data.order);
-  } catch (const InputError& error) {
-    fail<InputError>("{}: {}", name, error.what());
-  }
+  (void)data::stream_buffer(data.order);
   if (data.epoch_samples == 0 && recipe.train.steps == 0)
     fail<InputError>(
-        "{}: a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
-        "train.steps",
-        name);
+        "a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
+        "train.steps");
   if (!data.missing.empty())
-    fail<InputError>("{}: data.missing is for files that are opened, not for streams", name);
+    fail<InputError>("data.missing is for files that are opened, not for streams");
   if (data.test_share > 0 || !data.test_where.empty())
-    fail<InputError>("{}: of a stream nothing can be kept to test on: give data.test instead of data.{}",
-                     name, data.test_share > 0 ? "test_share" : "test_where");
+    fail<InputError>("of a stream nothing can be kept to test on: give data.test instead of data.{}",
+                     data.test_share > 0 ? "test_share" : "test_where");
   if (!data.sample.empty())
     fail<InputError>(
-        "{}: data.sample = \"{}\" takes a part of what has random access: of a stream train on less of it "
+        "data.sample = \"{}\" takes a part of what has random access: of a stream train on less of it "
         "(train.steps, data.epoch_samples)",
-        name, data.sample);
+        data.sample);
   for (const Section& output : recipe.outputs)
     if (output.settings.find("classes") && output.settings.texts("classes").empty() && data.test.empty())
-      fail<InputError>(
-          "{}: the classes of a stream must be known before its end: give {}.classes, or data.test", name,
-          output_key(output));
+      fail<InputError>("the classes of a stream must be known before its end: give {}.classes, or data.test",
+                       output_key(output));
 }
 
-void check_tests(const Recipe& recipe, const std::string& name) {
+void check_tests(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   std::vector<const char*> given;
   if (!data.test.empty()) given.push_back("data.test");
   if (!data.test_where.empty()) given.push_back("data.test_where");
   if (data.test_share > 0) given.push_back("data.test_share");
   if (given.size() > 1)
-    fail<InputError>("{}: {} and {} both say what to test on: give one", name, given[0], given[1]);
+    fail<InputError>("{} and {} both say what to test on: give one", given[0], given[1]);
   if (data.test_by != "random" && data.test_share == 0)
     fail<InputError>(
-        "{}: data.test_by = \"{}\" divides what data.test_share keeps of data.train, and that is 0: give it, "
+        "data.test_by = \"{}\" divides what data.test_share keeps of data.train, and that is 0: give it, "
         "as 0.2",
-        name, data.test_by);
+        data.test_by);
 }
 
-void check_weights(const Recipe& recipe, const std::string& name) {
+void check_weights(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   for (const auto& [source, share] : data.weights)
     if (!data.sources.contains(source))
-      fail<InputError>("{}: data.weights.{} is the weight of no source: data.train has none of this name",
-                       name, source);
+      fail<InputError>("data.weights.{} is the weight of no source: data.train has none of this name",
+                       source);
   if (data.weights.empty()) return;
   double sum = 0;
   for (const auto& [source, path] : data.sources) {
     const auto share = data.weights.find(source);
     if (share == data.weights.end())
-      fail<InputError>("{}: data.weights has none for the source '{}': give it one, be it 0", name, source);
+      fail<InputError>("data.weights has none for the source '{}': give it one, be it 0", source);
     sum += share->second;
   }
-  if (!(sum > 0)) fail<InputError>("{}: all of data.weights are 0: one must be more", name);
+  if (!(sum > 0)) fail<InputError>("all of data.weights are 0: one must be more");
 }
 
 }  // namespace
 
-void check_sources(const Recipe& recipe, const std::string& name) {
+void check_sources(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   if (data.train.empty() && data.sources.empty())
-    fail<InputError>("{}: data.train does not say where the training samples are", name);
+    fail<InputError>("data.train does not say where the training samples are");
   if (!data.train.empty() && !data.sources.empty())
-    fail<InputError>("{}: data.train is one source, and data.train.{} another: give all of them names", name,
+    fail<InputError>("data.train is one source, and data.train.{} another: give all of them names",
                      data.sources.begin()->first);
-  check_weights(recipe, name);
+  check_weights(recipe);
   std::string input;  // the source that is standard input
   for (const auto& [source, path] : data.sources) {
     if (path != "-") continue;
     if (!input.empty())
-      fail<InputError>("{}: data.train.{} and data.train.{} are both standard input, of which there is one",
-                       name, input, source);
+      fail<InputError>("data.train.{} and data.train.{} are both standard input, of which there is one",
+                       input, source);
     input = source;
   }
-  check_stream(recipe, name);
-  check_tests(recipe, name);
+  check_stream(recipe);
+  check_tests(recipe);
 }
 
 }  // namespace millrace::task
