@@ -73,8 +73,8 @@ Finding run_schedule(Context& context) {
   if (epoch < 1) return not_for("it is not known how many batches an epoch has");
   const int64_t steps = train::TrainerState::steps_of(recipe, epoch);
   const double lr = optim::learning_rate(train.optimizer.settings);
-  const optim::Schedule schedule =
-      optim::schedule_kinds().at(train.schedule.kind).make(train.schedule.settings, {lr, epoch, steps});
+  const optim::Schedule schedule = optim::make_schedule(optim::schedule_kinds().at(train.schedule.kind),
+                                                        train.schedule.settings, {lr, epoch, steps});
   std::vector<double> rates = rates_of(schedule, steps);
   for (double& rate : rates) rate *= train.lr_scale;
   Finding finding = judge_rates(rates, lr, steps);

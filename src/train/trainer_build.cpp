@@ -189,11 +189,9 @@ std::vector<data::Field> TrainerState::step_fields() const {
 
 void TrainerState::make_schedule() {
   const task::Recipe::Train& train = recipe().train;
-  schedule = optim::schedule_kinds()
-                 .at(train.schedule.kind)
-                 .make(train.schedule.settings,
-                       {optim::learning_rate(train.optimizer.settings), steps_per_epoch, total});
   const Settings& settings = train.schedule.settings;
+  schedule = optim::make_schedule(optim::schedule_kinds().at(train.schedule.kind), settings,
+                                  {optim::learning_rate(train.optimizer.settings), steps_per_epoch, total});
   const double epochs = static_cast<double>(total) / static_cast<double>(steps_per_epoch);
   if (most_samples == 0 && settings.find("warmup") && settings.number("warmup") > epochs)
     observer.message(

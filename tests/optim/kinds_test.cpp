@@ -55,7 +55,7 @@ optim::Schedule schedule_by(const std::string& name,
   const optim::ScheduleKind& kind = optim::schedule_kinds().at(name);
   Settings settings(kind.settings);
   for (const auto& [key, value] : given) settings.set(key, value);
-  return kind.make(settings, {.lr = 0.4, .steps_per_epoch = 10, .total_steps = 50});
+  return optim::make_schedule(kind, settings, {.lr = 0.4, .steps_per_epoch = 10, .total_steps = 50});
 }
 
 void check_same_rates(const optim::Schedule& a, const optim::Schedule& b) {
@@ -257,8 +257,8 @@ TEST_CASE("schedules at the ends of their settings, and on runs of a step or two
              {std::pair<int64_t, int64_t>{1, 1}, {1, 2}, {7, 7}, {10, 50}, {50, 10}}) {
           CAPTURE(total);
           try {
-            const optim::Schedule schedule =
-                kind->make(settings, {.lr = 0.4, .steps_per_epoch = epoch, .total_steps = total});
+            const optim::Schedule schedule = optim::make_schedule(
+                *kind, settings, {.lr = 0.4, .steps_per_epoch = epoch, .total_steps = total});
             double most = 0;
             for (int64_t step = 0; step <= total + 3; ++step) {
               CAPTURE(step);

@@ -10,8 +10,7 @@ MILLRACE_SCHEDULE(constant){
     .name = "constant",
     .doc = "always the same",
     .settings = {warmup_setting()},
-    .make = [](const Settings& settings,
-               const ScheduleSpan& span) { return warmed_up(constant(span.lr), settings, span); },
+    .make = [](const Settings& /*settings*/, const ScheduleSpan& span) { return constant(span.lr); },
 };
 
 }  // namespace millrace::optim

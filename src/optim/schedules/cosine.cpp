@@ -16,8 +16,7 @@ MILLRACE_SCHEDULE(cosine){
     .settings = {warmup_setting(), end_setting()},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(cosine(span.lr, span.total_steps, span.lr * settings.number("end")), settings,
-                           span);
+          return cosine(span.lr, span.total_steps, span.lr * settings.number("end"));
         },
 };
 

@@ -30,9 +30,8 @@ MILLRACE_SCHEDULE(cosine_restarts){
                  {"times", "each cycle is so many times as long as the one before", 2.0, 1, 100}},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(cosine_restarts(span.lr, span.steps(settings.number("first")),
-                                           settings.number("times"), span.lr * settings.number("end")),
-                           settings, span);
+          return cosine_restarts(span.lr, span.steps(settings.number("first")), settings.number("times"),
+                                 span.lr * settings.number("end"));
         },
 };
 

@@ -18,7 +18,7 @@ MILLRACE_SCHEDULE(inverse_sqrt){
     .settings = {{"warmup", "epochs of linear warm-up from 0, after which the rate falls", 1.0, 0, 1e6}},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(inverse_sqrt(span.lr, span.steps(settings.number("warmup"))), settings, span);
+          return inverse_sqrt(span.lr, span.steps(settings.number("warmup")));
         },
 };
 

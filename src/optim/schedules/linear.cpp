@@ -18,7 +18,7 @@ MILLRACE_SCHEDULE(linear){
     .settings = {warmup_setting(), end_setting()},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(linear_decay(span.lr, span.total_steps, settings.number("end")), settings, span);
+          return linear_decay(span.lr, span.total_steps, settings.number("end"));
         },
 };
 

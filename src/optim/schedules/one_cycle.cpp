@@ -33,9 +33,7 @@ MILLRACE_SCHEDULE(one_cycle){
           // Shares of 0 would be divisions by it.
           const double start = std::max(settings.number("start"), 1e-9),
                        end = std::max(settings.number("end"), 1e-12);
-          return warmed_up(
-              one_cycle(span.lr, span.total_steps, settings.number("peak"), 1 / start, start / end), settings,
-              span);
+          return one_cycle(span.lr, span.total_steps, settings.number("peak"), 1 / start, start / end);
         },
 };
 

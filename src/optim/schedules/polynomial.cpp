@@ -22,9 +22,7 @@ MILLRACE_SCHEDULE(polynomial){
     .settings = {warmup_setting(), end_setting(), {"power", "2: along a parabola", 2.0, 0, 100}},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(
-              polynomial(span.lr, span.total_steps, settings.number("power"), settings.number("end")),
-              settings, span);
+          return polynomial(span.lr, span.total_steps, settings.number("power"), settings.number("end"));
         },
 };
 

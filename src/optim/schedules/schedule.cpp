@@ -35,8 +35,9 @@ Setting warmup_setting() {
 
 Setting end_setting() { return {"end", "rate at the end, as a share of lr", 0.0, 0, 1}; }
 
-Schedule warmed_up(Schedule schedule, const Settings& settings, const ScheduleSpan& span) {
-  const double epochs = settings.number("warmup");
+Schedule make_schedule(const ScheduleKind& kind, const Settings& settings, const ScheduleSpan& span) {
+  Schedule schedule = kind.make(settings, span);
+  const double epochs = settings.find("warmup") ? settings.number("warmup") : 0;
   return epochs > 0 ? warm_up(std::move(schedule), span.steps(epochs)) : schedule;
 }
 

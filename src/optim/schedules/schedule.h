@@ -34,7 +34,7 @@ struct Watched {
 struct ScheduleKind {
   std::string name, doc;
   std::vector<Setting> settings = {};
-  /// InputError for numbers that make no schedule.
+  /// Without its warm-up. InputError for numbers that make no schedule.
   Schedule (*make)(const Settings& settings, const ScheduleSpan& span) = nullptr;
   /// Of a schedule that goes by measurements, whose setting "metric" names what: takes one into account. The
   /// rate is then that of the step times state.factor. Null: it goes by the step alone.
@@ -49,12 +49,13 @@ Registry<ScheduleKind>& schedule_kinds();
 /// Adds a schedule to those of the library. InputError.
 const ScheduleKind& register_schedule(const ScheduleKind& kind);
 
+/// The schedule of a kind, where that has the setting "warmup" behind so many epochs of warm_up().
+Schedule make_schedule(const ScheduleKind& kind, const Settings& settings, const ScheduleSpan& span);
+
 // What several kinds share.
 
 Setting warmup_setting();
 Setting end_setting();
-/// warm_up() by the setting "warmup".
-Schedule warmed_up(Schedule schedule, const Settings& settings, const ScheduleSpan& span);
 /// From a to b along half a cosine, at 0 ≤ part ≤ 1.
 double cosine_between(double a, double b, double part);
 /// InputError below one step.

@@ -20,9 +20,7 @@ MILLRACE_SCHEDULE(step){
                  {"factor", "what each step down multiplies the rate by", 0.1, 0, 1}},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(
-              step_decay(span.lr, span.steps(settings.number("every")), settings.number("factor")), settings,
-              span);
+          return step_decay(span.lr, span.steps(settings.number("every")), settings.number("factor"));
         },
 };
 

@@ -26,9 +26,8 @@ MILLRACE_SCHEDULE(triangle){
                  end_setting()},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return warmed_up(triangle(span.lr, span.total_steps, settings.number("peak"),
-                                    settings.number("start"), settings.number("end")),
-                           settings, span);
+          return triangle(span.lr, span.total_steps, settings.number("peak"), settings.number("start"),
+                          settings.number("end"));
         },
 };
 
