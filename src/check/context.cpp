@@ -7,6 +7,7 @@
 
 #include "autodiff/gradient.h"
 #include "base/format.h"
+#include "ir/first_along.h"
 #include "optim/kinds.h"
 #include "optim/model_scope.h"
 #include "task/fitting.h"
@@ -69,15 +70,6 @@ std::vector<std::pair<std::string, Value>> layer_results(const Recorded& recorde
 }
 
 }  // namespace
-
-Array first_rows(const Array& array, int64_t rows) {
-  Shape shape = array.shape();
-  if (shape.rank() == 0 || shape[0].size() <= rows) return array.clone();
-  shape[0] = rows;
-  Array part(array.dtype(), shape);
-  std::memcpy(part.data(), array.data(), static_cast<size_t>(part.bytes()));
-  return part;
-}
 
 std::string short_number(double value) {
   return std::isnan(value) ? "no number" : fmt::format("{:.3g}", value);
@@ -202,7 +194,7 @@ std::vector<Array> Context::next_batch() {
     length_ = batch.length;
     std::vector<Array> arrays;
     for (size_t i = 0; i < feed.fields().size(); ++i)
-      arrays.push_back(first_rows(feed.array(batch, i), rows_));
+      arrays.push_back(first_along(feed.array(batch, i), 0, rows_));
     return arrays;
   }
   return subject_.batches[0];  // the only one of its length

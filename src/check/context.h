@@ -122,8 +122,6 @@ class Context {
   std::unique_ptr<optim::TrainStep> step_;
 };
 
-/// The first `rows` of an array.
-Array first_rows(const Array& array, int64_t rows);
 /// "0.123", "1.2e-07"
 std::string short_number(double value);
 /// Root of the mean square; 0 of none.

@@ -7,6 +7,7 @@
 #include "check/columns.h"
 #include "check/context.h"
 #include "data/table/select.h"
+#include "ir/first_along.h"
 #include "task/feed_parts.h"
 
 namespace millrace::check {
@@ -206,7 +207,7 @@ Finding judge_scale(const task::Task& task, const Made& made) {
       const auto at = std::find(made.names.begin(), made.names.end(), input->prefix() + field.name);
       if (at == made.names.end()) return finding;
       fields.emplace_back(
-          first_rows(made.batches[0][static_cast<size_t>(at - made.names.begin())], made.valid[0]));
+          first_along(made.batches[0][static_cast<size_t>(at - made.names.begin())], 0, made.valid[0]));
     }
     const Array array = input->graph(fields, false).at(0).to_array();
     if (array.shape().rank() != 4) continue;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "ir/first_along.h"
 #include "nn/models/architecture.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
@@ -178,9 +178,7 @@ void take_shared_rows(Given& given, const task::Task& task, const std::vector<nn
     const Array& theirs = found->second;
     if (theirs.shape().rank() != 2 || theirs.shape()[1] != own[1] || theirs.shape()[0].size() <= shared)
       continue;
-    Array rows(theirs.dtype(), own);
-    std::memcpy(rows.data(), theirs.data(), rows.bytes());
-    found->second = rows;
+    found->second = first_along(theirs, 0, shared);
   }
 }
 
