@@ -13,16 +13,20 @@ bool has_rows(const Array& array, int64_t rows) {
   return array.shape().rank() > 0 && array.shape()[0].size() == rows && array.count() > 0;
 }
 
-Array with_rows(const Array& array, std::span<const int64_t> from) {
-  const auto rows = static_cast<int64_t>(from.size());
-  Array result = array.clone();
-  if (!has_rows(array, rows)) return result;
-  const auto width = static_cast<size_t>(array.bytes() / rows);
+Array picked_rows(const Array& array, std::span<const int64_t> from) {
+  Shape shape = array.shape();
+  const auto width = static_cast<size_t>(array.bytes() / shape[0].size());
+  shape[0] = std::ssize(from);
+  Array picked(array.dtype(), shape);
   const auto* in = static_cast<const std::byte*>(array.data());
-  auto* out = static_cast<std::byte*>(result.data());
+  auto* out = static_cast<std::byte*>(picked.data());
   for (size_t r = 0; r < from.size(); ++r)
     std::memcpy(out + r * width, in + static_cast<size_t>(from[r]) * width, width);
-  return result;
+  return picked;
+}
+
+Array with_rows(const Array& array, std::span<const int64_t> from) {
+  return has_rows(array, std::ssize(from)) ? picked_rows(array, from) : array.clone();
 }
 
 Array with_row_of(const Array& array, int64_t row, int64_t by, int64_t rows) {

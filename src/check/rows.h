@@ -13,7 +13,9 @@ namespace millrace::check {
 
 /// Is dimension 0 the batch?
 bool has_rows(const Array& array, int64_t rows);
-/// Row r of the result is row from[r]; as it is where the array has no rows.
+/// Row r of the result is row from[r].
+Array picked_rows(const Array& array, std::span<const int64_t> from);
+/// The same of an array that has as many rows; as it is where it has none.
 Array with_rows(const Array& array, std::span<const int64_t> from);
 /// A copy whose row `row` is row `by`.
 Array with_row_of(const Array& array, int64_t row, int64_t by, int64_t rows);

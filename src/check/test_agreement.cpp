@@ -1,7 +1,6 @@
 // What a short training learns must hold on the test set, too.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "check/check.h"
 #include "check/context.h"
 #include "check/learning.h"
+#include "check/rows.h"
 
 namespace millrace::check {
 namespace {
@@ -62,18 +62,6 @@ void add_answers(Answers& to, const Array& output, const Array& target) {
       to.known.push_back(target.at(r * known));
     }
   }
-}
-
-/// Rows `from` of an array.
-Array picked_rows(const Array& array, std::span<const int64_t> from) {
-  Shape shape = array.shape();
-  const auto width = static_cast<size_t>(array.bytes() / shape[0].size());
-  shape[0] = std::ssize(from);
-  Array picked(array.dtype(), shape);
-  for (size_t r = 0; r < from.size(); ++r)
-    std::memcpy(static_cast<std::byte*>(picked.data()) + r * width,
-                static_cast<const std::byte*>(array.data()) + static_cast<size_t>(from[r]) * width, width);
-  return picked;
 }
 
 /// Batches of the test set as a training would have them, mixed; none where a step wants more than they have.
