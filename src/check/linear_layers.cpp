@@ -9,6 +9,7 @@
 #include "check/check.h"
 #include "check/context.h"
 #include "ir/alone.h"
+#include "ops/body.h"
 
 namespace millrace::check {
 namespace {
@@ -45,11 +46,7 @@ bool is_straight(const Graph& graph, const Node& node, const std::vector<bool>& 
   } catch (const TypeError&) {
     return false;
   }
-  std::vector<bool> moves(static_cast<size_t>(one.size()));
-  for (const Value& value : wrt) moves[static_cast<size_t>(value.node)] = true;
-  for (int i = 0; i < one.size(); ++i)
-    for (const Value& operand : one.node(i).operands)
-      if (moves[static_cast<size_t>(operand.node)]) moves[static_cast<size_t>(i)] = true;
+  const std::vector<char> moves = ops::reached_from(one, wrt);
   return std::none_of(found.begin(), found.end(),
                       [&](const Value& value) { return moves[static_cast<size_t>(value.node)]; });
 }

@@ -15,7 +15,6 @@ Recorded record(nn::Module& model, const std::vector<optim::TensorSpec>& inputs,
     made.parameters.push_back(p.name);
     made.trainable.push_back(p.trainable ? 1 : 0);
   }
-  for (const nn::Named& buffer : scope.buffers()) made.buffers.push_back(buffer.name);
   made.inputs = static_cast<int>(inputs.size());
   scope.use_symbols();
   std::vector<Tensor> symbols;
@@ -38,24 +37,6 @@ Recorded record(nn::Module& model, const std::vector<optim::TensorSpec>& inputs,
   made.graph.set_location("");
   made.graph.set_outputs({made.loss}, {"loss"});
   return made;
-}
-
-std::vector<char> Recorded::reached_from(std::span<const Value> from) const {
-  std::vector<char> reached(static_cast<size_t>(graph.size()), 0);
-  for (const Value& value : from) reached[static_cast<size_t>(value.node)] = 1;
-  for (int i = 0; i < graph.size(); ++i)
-    for (const Value& operand : graph.node(i).operands)
-      if (reached[static_cast<size_t>(operand.node)]) reached[static_cast<size_t>(i)] = 1;
-  return reached;
-}
-
-std::vector<char> Recorded::needed() const {
-  std::vector<char> needs(static_cast<size_t>(graph.size()), 0);
-  needs[static_cast<size_t>(loss.node)] = 1;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (needs[static_cast<size_t>(i)])
-      for (const Value& operand : graph.node(i).operands) needs[static_cast<size_t>(operand.node)] = 1;
-  return needs;
 }
 
 }  // namespace millrace::check

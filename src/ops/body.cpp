@@ -23,6 +23,15 @@ std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values
   return needed;
 }
 
+std::vector<char> reached_from(const Graph& graph, std::span<const Value> values) {
+  std::vector<char> reached(graph.size(), 0);
+  for (const Value& value : values) reached[value.node] = 1;
+  for (int i = 0; i < graph.size(); ++i)
+    for (const Value& operand : graph.node(i).operands)
+      if (reached[operand.node]) reached[i] = 1;
+  return reached;
+}
+
 Graph part_of_body(const Graph& body, const std::vector<int>& inputs, const std::vector<Value>& outputs) {
   const std::vector<char> needed = needed_by(body, outputs);
   Rewriter rewrite(body);

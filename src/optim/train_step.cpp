@@ -5,6 +5,7 @@
 #include <millrace/optim.h>
 
 #include "base/format.h"
+#include "ops/body.h"
 #include "ops/build.h"
 #include "optim/loss_scale.h"
 #include "optim/model_scope.h"
@@ -66,16 +67,6 @@ double checked_ema(double decay) {
   if (!(decay >= 0 && decay < 1))
     fail<InputError>("the decay of a moving average is from 0 on and below 1, not {}", decay);
   return decay;
-}
-
-/// The nodes that the loss needs.
-std::vector<char> forward_nodes(const Graph& graph, Value loss) {
-  std::vector<char> needed(static_cast<size_t>(loss.node) + 1, 0);
-  needed[loss.node] = 1;
-  for (int i = loss.node; i >= 0; --i)
-    if (needed[i])
-      for (const Value& operand : graph.node(i).operands) needed[operand.node] = 1;
-  return needed;
 }
 
 }  // namespace
@@ -205,7 +196,7 @@ std::vector<ParameterNorms> TrainStep::norms() const {
 
 std::string TrainStep::find_non_finite() const {
   const Graph& graph = made_.graph;
-  std::string found = first_non_finite(forward_nodes(graph, graph.outputs()[0]));
+  std::string found = first_non_finite(ops::needed_by(graph, {graph.outputs()[0]}));  // the loss's nodes
   if (found.empty()) found = first_non_finite(std::vector<char>(static_cast<size_t>(graph.size()), 1));
   return found;
 }

@@ -14,6 +14,7 @@
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
 #include "nn/models/fitted.h"
+#include "ops/body.h"
 #include "optim/kinds.h"
 #include "task/freeze_entry.h"
 #include "task/would_fit.h"
@@ -433,18 +434,10 @@ void make_network(Task& task, bool to_train) {
 std::vector<std::vector<std::string>> head_parameters(const Task& task) {
   const Graph graph = logits_graph(task);
   const size_t arrays = task.fields().size();
-  std::vector<char> of_data(static_cast<size_t>(graph.size()), 0);
+  const std::vector<char> of_data = ops::reached_from(graph, std::span(graph.inputs()).first(arrays));
   std::map<int, std::string> parameters;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const int node = graph.inputs()[i].node;
-    if (i < arrays)
-      of_data[static_cast<size_t>(node)] = 1;
-    else
-      parameters.emplace(node, graph.input_names()[i]);
-  }
-  for (int i = 0; i < graph.size(); ++i)
-    for (const Value& operand : graph.node(i).operands)
-      if (of_data[static_cast<size_t>(operand.node)]) of_data[static_cast<size_t>(i)] = 1;
+  for (size_t i = arrays; i < graph.inputs().size(); ++i)
+    parameters.emplace(graph.inputs()[i].node, graph.input_names()[i]);
   std::vector<std::vector<std::string>> heads;
   for (const Value& logits : graph.outputs()) {
     std::set<std::string> head;
