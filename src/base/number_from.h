@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// The number that a whole text is, as std::from_chars has it; nullopt where it is none or does not fit.
+/// The number that a whole text is, without blanks, a + in front or anything behind it; nullopt where it is
+/// none, or one that T does not hold.
 template <typename T = int64_t>
 std::optional<T> number_from(std::string_view text) {
   T number{};

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/suggest.h"
 #include "base/words.h"
 
@@ -18,13 +18,13 @@ bool is_word(const Setting& setting) { return setting.name[0] >= 'A' && setting.
 
 /// Numbers within the setting's bounds; what is wrong, as a message.
 double bounded_number(const Setting& setting, std::string_view word) {
-  double value = 0;
-  if (!parse_number(word, value) || !(value >= setting.low && value <= setting.high))
+  const auto value = number_from<double>(word);
+  if (!value || !(*value >= setting.low && *value <= setting.high))
     fail<InputError>("{} must be a number from {} to {}, not \"{}\"", setting.name, setting.low, setting.high,
                      word);
-  if (std::holds_alternative<int64_t>(setting.usual) && value != std::floor(value))
+  if (std::holds_alternative<int64_t>(setting.usual) && *value != std::floor(*value))
     fail<InputError>("{} must be a whole number", setting.name);
-  return value;
+  return *value;
 }
 
 SettingValue word_value(const Setting& setting, std::string_view word) {

@@ -12,18 +12,17 @@ namespace {
 
 constexpr int64_t most_listed = 1'000'000;
 
-int64_t whole_number_of(std::string_view text) { return number_from(text).value_or(0); }
-
 }  // namespace
 
-bool is_whole_number(std::string_view text) { return number_from(text).has_value(); }
+bool is_whole_number(std::string_view text) { return number_from<int64_t>(text).has_value(); }
 
 std::vector<std::string> sorted_names(std::vector<std::string> names) {
   const bool numbers =
       std::all_of(names.begin(), names.end(), [](const auto& n) { return is_whole_number(n); });
   std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    if (numbers && whole_number_of(a) != whole_number_of(b)) return whole_number_of(a) < whole_number_of(b);
-    return a < b;
+    if (!numbers) return a < b;
+    const auto one = number_from<int64_t>(a), other = number_from<int64_t>(b);
+    return one != other ? one < other : a < b;
   });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -35,16 +34,16 @@ std::vector<std::string> listed_names(const std::vector<std::string>& list, cons
     const size_t dots = text.find("..");
     const std::string_view from = std::string_view(text).substr(0, dots),
                            to = dots == std::string::npos ? "" : std::string_view(text).substr(dots + 2);
-    if (dots == std::string::npos || !is_whole_number(from) || !is_whole_number(to)) {
+    const auto first = number_from<int64_t>(from), last = number_from<int64_t>(to);
+    if (dots == std::string::npos || !first || !last) {
       names.push_back(text);
       continue;
     }
-    const int64_t first = whole_number_of(from), last = whole_number_of(to);
-    if (last < first || first < 0 || last - first >= most_listed)
+    if (*last < *first || *first < 0 || *last - *first >= most_listed)
       fail<InputError>(
           "{}: \"{}\" must go from a smaller number, 0 at the least, to a larger one, at most {} of them",
           key, text, most_listed);
-    for (int64_t n = first; n <= last; ++n) names.push_back(std::to_string(n));
+    for (int64_t n = *first; n <= *last; ++n) names.push_back(std::to_string(n));
   }
   require_different(names, key);
   return names;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 
 namespace millrace::track {
 namespace {
@@ -64,7 +64,9 @@ enum class HparamType { text = 1, truth = 2, number = 3 };  // tensorboard.hpara
 
 HparamType type_of(const std::string& value, double& number) {
   if (value == "true" || value == "false") return HparamType::truth;
-  return parse_number(value, number) && std::isfinite(number) ? HparamType::number : HparamType::text;
+  const auto found = number_from<double>(value);
+  number = found.value_or(0);
+  return found && std::isfinite(number) ? HparamType::number : HparamType::text;
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/number_from.h"
-#include "base/parse_number.h"
 
 namespace millrace::train {
 namespace {

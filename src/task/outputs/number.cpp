@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/moments.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
@@ -48,9 +48,11 @@ double number_at(const Dataset& from, const data::ColumnValues& values, size_t a
     value = values.reals[at];
   } else {  // of a file with few rows a column of numbers may be taken for one of texts
     const std::string_view text = values.contents[at];
-    if (!parse_number(text, value))
+    const auto number = number_from<double>(text);
+    if (!number)
       fail<InputError>("{}: its {} is '{}', which is no number", data::place_of(from, sample), name,
                        text.substr(0, 40));
+    value = *number;
   }
   if (!data::is_number(value))
     fail<InputError>("{}: its {} is {}, not a number that can be predicted", data::place_of(from, sample),
