@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "base/number_at.h"
 #include "base/number_from.h"
-#include "base/parse_number.h"
 #include "base/words.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <numeric>
 
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "data/table/labels.h"
 #include "data/table/split.h"
 
@@ -18,9 +17,11 @@ PartSize PartSize::parse(std::string_view text) {
   const bool share = text.ends_with('%');
   std::string_view number = text.substr(0, text.size() - (share ? 1 : 0));
   while (number.ends_with(' ')) number.remove_suffix(1);
-  const bool whole = share ? parse_number(number, size.share) : parse_number(number, size.count);
-  size.share /= 100;
-  if (!whole || (share ? !(size.share > 0 && size.share <= 1) : size.count < 1))
+  if (share)
+    size.share = number_from<double>(number).value_or(0) / 100;
+  else
+    size.count = number_from<int64_t>(number).value_or(0);
+  if (share ? !(size.share > 0 && size.share <= 1) : size.count < 1)
     fail<InputError>("cannot be '{}': it is a share, as 2%, up to 100%, or a number of samples, as 500",
                      text);
   return size;

@@ -10,7 +10,7 @@
 #include "base/contains.h"
 #include "base/fnv.h"
 #include "base/format.h"
-#include "base/parse_number.h"
+#include "base/number_from.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "data/table/dates.h"
@@ -292,10 +292,9 @@ SplitRule SplitRule::parse(std::string_view parts, std::string_view by, uint64_t
   double sum = 0;
   for (const std::string& item : split(parts)) {
     const size_t equals = item.find('=');
-    double share = 0;
-    const bool number = equals != std::string::npos && equals > 0 &&
-                        parse_number(item.substr(equals + 1), share);
-    if (!number || !(share > 0 && share <= 1))
+    const bool named = equals != std::string_view::npos && equals > 0;
+    const double share = named ? number_from<double>(item.substr(equals + 1)).value_or(0) : 0;
+    if (!(share > 0 && share <= 1))
       fail<InputError>(
           "split \"{}\": \"{}\" is no NAME=SHARE with a share above 0; write train=0.8,val=0.1,test=0.1",
           parts, item);
