@@ -1,4 +1,4 @@
-// Is something in a list?
+// Whether a list has something.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,9 @@
 
 namespace millrace {
 
-template <typename List, typename Value>
-bool contains(const List& list, const Value& value) {
+/// std::ranges::contains() of C++23.
+template <typename List, typename T>
+bool contains(const List& list, const T& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
 }
 

@@ -1,9 +1,9 @@
 // Measuring all baselines, keeping what was found, and a network beside it.
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/seconds_since.h"
@@ -70,9 +70,7 @@ Report measure(const task::Recipe& recipe, const Options& options) {
   report.metrics = context.task().metrics();
   report.progress = progress_name(context.task());
   for (const BaselineKind* kind : baseline_kinds().all()) {
-    if (!options.only.empty() &&
-        std::find(options.only.begin(), options.only.end(), kind->name) == options.only.end())
-      continue;
+    if (!options.only.empty() && !contains(options.only, kind->name)) continue;
     if (options.stop()) break;
     const auto begin = std::chrono::steady_clock::now();
     context.progress(kind->name, 0, 1);

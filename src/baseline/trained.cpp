@@ -7,6 +7,7 @@
 
 #include <millrace/run.h>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/seconds_since.h"
@@ -152,7 +153,7 @@ Result run_fitted(Context& context, const std::string& kind) {
   const task::Task& task = context.task();
   const std::vector<std::string> fitting = task.inputs[0]->architectures();
   const bool ranks = task.outputs[0]->kind().groups && task.outputs.size() == 1 && task.inputs.size() == 1 &&
-                     std::find(fitting.begin(), fitting.end(), kind) != fitting.end();
+                     contains(fitting, kind);
   if (const std::string why = no_training(task); !why.empty() && !ranks) return not_for(why);
   const nn::Architecture* const architecture = nn::architectures().find(kind);
   if (!architecture) return not_for("this program was built without it");

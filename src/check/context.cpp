@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autodiff/gradient.h"
+#include "base/contains.h"
 #include "base/format.h"
 #include "ir/first_along.h"
 #include "optim/kinds.h"
@@ -137,7 +138,7 @@ Context::Context(Subject subject) : subject_(std::move(subject)) {
     if (at >= s.inputs.size()) fail<InputError>("`given` names input {} of {}", at, s.inputs.size());
   if (s.targets.empty())
     for (size_t i = 0; i < s.inputs.size(); ++i)
-      if (std::find(s.given.begin(), s.given.end(), i) == s.given.end()) s.targets.push_back(i);
+      if (!contains(s.given, i)) s.targets.push_back(i);
   if (!s.outputs)
     s.outputs = [](nn::Module& module, std::span<const Tensor> in) {
       return std::vector<optim::NamedTensor>{{"output", module(in)}};
@@ -161,7 +162,7 @@ void Context::subject_of_task() {
   for (const data::Field& field : task.fields()) s.given.push_back(static_cast<size_t>(place(field.name)));
   for (const auto& output : task.outputs) {
     const auto at = static_cast<size_t>(place(output->target_field()));
-    if (std::find(s.targets.begin(), s.targets.end(), at) == s.targets.end()) s.targets.push_back(at);
+    if (!contains(s.targets, at)) s.targets.push_back(at);
   }
   const Settings& rates = task.recipe.train.optimizer.settings;
   if (rates.find("lr")) s.lr = rates.number("lr");

@@ -1,8 +1,8 @@
 // A model that is given nothing must do worse.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"
@@ -19,12 +19,9 @@ std::vector<Array> without_inputs(Context& context, const std::vector<Array>& ba
   const std::vector<int64_t> first(static_cast<size_t>(context.rows()), 0);
   std::vector<Array> changed;
   for (size_t i = 0; i < batch.size(); ++i) {
-    const auto among = [&](const std::vector<size_t>& list) {
-      return std::find(list.begin(), list.end(), i) != list.end();
-    };
-    changed.push_back(among(s.given)     ? Array(batch[i].type())
-                      : among(s.targets) ? batch[i]
-                                         : with_rows(batch[i], first));
+    changed.push_back(contains(s.given, i)     ? Array(batch[i].type())
+                      : contains(s.targets, i) ? batch[i]
+                                               : with_rows(batch[i], first));
   }
   return changed;
 }

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <chrono>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/seconds_since.h"
 #include "base/utf8.h"
@@ -71,8 +71,8 @@ std::vector<const CheckKind*> chosen_checks(const Options& options) {
   std::vector<const CheckKind*> chosen;
   for (const std::string& name : options.only) (void)check_kinds().at(name);
   for (const CheckKind* kind : check_kinds().all()) {
-    const bool named = std::find(options.only.begin(), options.only.end(), kind->name) != options.only.end();
-    if (options.only.empty() ? !options.quick || kind->quick : named) chosen.push_back(kind);
+    if (options.only.empty() ? !options.quick || kind->quick : contains(options.only, kind->name))
+      chosen.push_back(kind);
   }
   return chosen;
 }

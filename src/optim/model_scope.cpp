@@ -1,8 +1,8 @@
 #include "optim/model_scope.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "trace/node.h"
 
@@ -72,7 +72,7 @@ trace::Captured ModelScope::as_stored(trace::Captured captured, int first) const
 // As a rewrite of the whole graph: a cast among the recorded operations would be recorded again in every
 // loop's body.
 trace::Captured with_narrow_inputs(trace::Captured captured, const std::vector<bool>& narrow) {
-  if (std::find(narrow.begin(), narrow.end(), true) == narrow.end()) return captured;
+  if (!contains(narrow, true)) return captured;
   const Graph& from = captured.graph;
   Rewriter rewrite(from);
   Graph& to = rewrite.graph();

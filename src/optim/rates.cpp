@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <set>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 
@@ -34,7 +35,7 @@ std::map<std::string, int64_t> layers_behind(std::span<const std::string> names)
     const std::string layer = numbered_layer(name);
     if (layer.empty())
       before[name] = layers.size();
-    else if (std::find(layers.begin(), layers.end(), layer) == layers.end())
+    else if (!contains(layers, layer))
       layers.push_back(layer);
   }
   if (layers.size() < 2)

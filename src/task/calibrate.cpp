@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "task/calibrated.h"
@@ -24,10 +25,8 @@ bool method_applies(const std::string& method, const Output& output) {
 std::vector<std::string> watched_metrics(const std::string& metric, const std::string& kind) {
   std::vector<std::string> names;
   for (const char* name : {"log-loss", "ece"})
-    if (const auto& of = eval::metric_kind(name).outputs; std::find(of.begin(), of.end(), kind) != of.end())
-      names.emplace_back(name);
-  if (!metric.empty() && std::find(names.begin(), names.end(), metric) == names.end())
-    names.push_back(metric);
+    if (contains(eval::metric_kind(name).outputs, kind)) names.emplace_back(name);
+  if (!metric.empty() && !contains(names, metric)) names.push_back(metric);
   return names;
 }
 
@@ -89,7 +88,7 @@ std::string calibration_metric(const CalibrateOptions& options) {
 
 std::vector<Output*> outputs_to_calibrate(const Task& task, const CalibrateOptions& options) {
   const std::string& method = options.method;
-  if (std::find(calibration_methods.begin(), calibration_methods.end(), method) == calibration_methods.end())
+  if (!contains(calibration_methods, method))
     fail<InputError>("there is no method '{}'{} ({})", method, did_you_mean(method, calibration_methods),
                      fmt::join(calibration_methods, ", "));
   const std::string metric = calibration_metric(options);
@@ -124,14 +123,14 @@ std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOpti
   std::vector<std::string> none;
   Predictor predictor(task, false, Weights::trained);
   evaluate(predictor, task, set, none, progress, [&](size_t k, const eval::Judged& judged, int64_t) {
-    if (std::find(fitted.begin(), fitted.end(), task.outputs[k].get()) == fitted.end()) return;
+    if (!contains(fitted, task.outputs[k].get())) return;
     const auto bytes = static_cast<int64_t>((rows[k].outputs.size() + judged.outputs.size()) * sizeof(float));
     cut[k] = cut[k] || bytes > most_bytes;
     if (!cut[k]) rows[k].add(judged);
   });
   std::vector<Calibrated> results;
   for (size_t k = 0; k < task.outputs.size(); ++k) {
-    if (std::find(fitted.begin(), fitted.end(), task.outputs[k].get()) == fitted.end()) continue;
+    if (!contains(fitted, task.outputs[k].get())) continue;
     results.push_back(fit(*task.outputs[k], rows[k], method, metric));
     if (cut[k])
       results.back().notes.push_back(

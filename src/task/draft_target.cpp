@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/words.h"
 #include "data/codecs/text/first_group.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr const char* key_column_name = "__key__";
 
 bool is_one_of(const std::string& name, std::initializer_list<const char*> words) {
-  return std::find(words.begin(), words.end(), lower_case(name)) != words.end();
+  return contains(words, lower_case(name));
 }
 
 /// A column that is called as targets are; "" for none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/size_text.h"
 #include "data/feed/sample_feed.h"
@@ -216,17 +217,15 @@ void note_division(const Task& task, const data::Dataset& samples, std::vector<s
   std::vector<std::string> taken = taken_columns(task.recipe);
   std::erase(taken, by.column);
   for (const auto& input : task.inputs) {
-    const auto among = [&](const std::vector<std::string>& columns) {
-      return std::find(columns.begin(), columns.end(), by.column) != columns.end();
-    };
     const std::string key = input_key(input->section());
-    if (by.how == How::group && !among(input->columns()) && among(input->kind().recognise(samples, taken)))
+    if (by.how == How::group && !contains(input->columns(), by.column) &&
+        contains(input->kind().recognise(samples, taken), by.column))
       notes.push_back(fmt::format(
           "{0} keeps samples together (data.test_by) and is none of {1}'s columns; {1}.columns can name it",
           by.column, key));
     std::vector<std::string> categories;
     for (const ExportedTexts& each : input->exported_texts()) categories.push_back(each.name);
-    if (by.how == How::time && input->settings().find("leave_out") && among(categories))
+    if (by.how == How::time && input->settings().find("leave_out") && contains(categories, by.column))
       notes.push_back(fmt::format(
           "{0} is one of {1}'s categories, and all that are tested on are unknown to the model, as "
           "they are newer; {1}.leave_out = [\"{0}\"] does without it",

@@ -8,6 +8,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
@@ -57,8 +58,7 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
         "one output, and no part of one",
         key, kind);
   // Rows of queries are those of a table, and yet not all that takes a table takes them.
-  const bool lacks = architecture.takes == input.gives() &&
-                     std::find(fitting.begin(), fitting.end(), kind) == fitting.end() && input.kind().groups;
+  const bool lacks = architecture.takes == input.gives() && !contains(fitting, kind) && input.kind().groups;
   if (lacks || (!architecture.takes.empty() && architecture.takes != input.gives()))
     fail<InputError>("{}.kind = \"{}\" does not go with {}, which gives \"{}\": choose one of {}", key, kind,
                      input_key(input.section()), input.gives(), fmt::join(fitting, ", "));

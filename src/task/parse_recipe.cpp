@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/suggest.h"
@@ -78,7 +79,7 @@ void assign(const Raw& raw, const RecipeKey& key, std::string& slot) {
     slot = raw.text;
   else
     wrong_type(raw, key, "a text");
-  if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), slot) == key.choices.end())
+  if (!key.choices.empty() && !contains(key.choices, slot))
     fail<InputError>("{}: {} cannot be '{}'{} ({})", raw.where, key.name, slot,
                      did_you_mean(slot, key.choices), fmt::join(key.choices, ", "));
   if (key.check) try {
@@ -317,7 +318,7 @@ void fill_sections(const Items& items, FoundSections& found) {
       continue;
     }
     const std::vector<std::string> known = section_keys(place->type);
-    if (std::find(known.begin(), known.end(), place->key) == known.end()) unknown_key(name, raw.where);
+    if (!contains(known, place->key)) unknown_key(name, raw.where);
     require_texts(value, raw.where, name);
     section->second.section->items[place->key] = {value, raw.where, raw.text};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/size_text.h"
 #include "base/suggest.h"
@@ -73,9 +74,7 @@ void check_metric(const Recipe& recipe, const std::string& name, const char* key
   if (!kind)
     fail<InputError>("{}: there is no metric '{}'{} ({})", key, metric, did_you_mean(metric, known),
                      fmt::join(known, ", "));
-  if (output->kind.empty() ||
-      std::find(kind->outputs.begin(), kind->outputs.end(), output->kind) != kind->outputs.end())
-    return;
+  if (output->kind.empty() || contains(kind->outputs, output->kind)) return;
   const std::vector<std::string> kinds = {output->kind};
   fail<InputError>("{}: '{}' does not apply to {}, of kind {}, but {}", key, name, output_key(*output),
                    output->kind, fmt::join(eval::metrics_for(kinds), ", "));
@@ -90,7 +89,7 @@ void check_tested(const Recipe& recipe, const std::string& metric, const char* k
         "{} = \"{}\" is measured on a test set, and the recipe names none: set data.test or data.test_share",
         key, metric);
   const std::vector<std::string>& metrics = recipe.eval.metrics;
-  if (!metrics.empty() && std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+  if (!metrics.empty() && !contains(metrics, metric))
     fail<InputError>("{} = \"{}\" is none of eval.metrics ({}): add it there", key, metric,
                      fmt::join(metrics, ", "));
 }

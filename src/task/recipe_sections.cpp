@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
@@ -105,12 +106,12 @@ std::vector<std::string> section_keys(SectionType type) {
   std::vector<std::string> keys;
   const auto add = [&](const std::vector<Setting>& settings) {
     for (const Setting& setting : settings)
-      if (std::find(keys.begin(), keys.end(), setting.name) == keys.end()) keys.push_back(setting.name);
+      if (!contains(keys, setting.name)) keys.push_back(setting.name);
   };
   for (const std::string& kind : section_kinds(type)) add(section_settings(type, kind));
   if (type == SectionType::branch) add(section_settings(type, ""));
   if (type == SectionType::output) {
-    if (std::find(keys.begin(), keys.end(), "loss") == keys.end()) keys.emplace_back("loss");
+    if (!contains(keys, "loss")) keys.emplace_back("loss");
     for (const std::string& key : section_keys(SectionType::loss)) keys.push_back("loss." + key);
   }
   return keys;
@@ -129,7 +130,7 @@ std::vector<std::string> kinds_with(SectionType type, const std::string& key) {
 void settle_section(SectionType type, Section& section, const std::string& prefix, const std::string& kind,
                     const std::string& where) {
   const std::vector<std::string> kinds = section_kinds(type);
-  if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+  if (!kind.empty() && !contains(kinds, kind))
     fail<InputError>("{}{}.kind cannot be '{}'{} ({})", at_place(where), prefix, kind,
                      did_you_mean(kind, kinds), fmt::join(kinds, ", "));
   std::vector<Setting> settings = section_settings(type, kind);
@@ -205,9 +206,8 @@ ChosenLoss chosen_loss(const Section& output) {
   const SectionLoss loss = loss_of(output).value();
   std::vector<std::string> fitting;
   for (const LossKind* each : loss_kinds().all())
-    if (std::find(each->outputs.begin(), each->outputs.end(), output.kind) != each->outputs.end())
-      fitting.push_back(each->name);
-  if (std::find(fitting.begin(), fitting.end(), loss.kind) == fitting.end()) {
+    if (contains(each->outputs, output.kind)) fitting.push_back(each->name);
+  if (!contains(fitting, loss.kind)) {
     const auto written = output.items.find("loss");
     fail<InputError>("{}{}.loss = \"{}\" does not apply to an output of kind {}: choose one of {}",
                      written == output.items.end() ? "" : at_place(written->second.where), output_key(output),

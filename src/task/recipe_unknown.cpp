@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "task/recipe.h"
@@ -31,18 +32,14 @@ const std::vector<std::pair<std::string, SectionType>>& kind_sections() {
   return sections;
 }
 
-bool holds(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 /// Would this stand in that section?
 bool belongs(const std::string& section, const std::string& key, const Raw& raw) {
   if (find_key(section + "." + key)) return true;
   for (const auto& [name, type] : kind_sections()) {
     if (name != section) continue;
-    if (key != "kind") return holds(section_keys(type), key);
+    if (key != "kind") return contains(section_keys(type), key);
     const auto* const kind = std::get_if<std::string>(&raw.value);
-    return kind && holds(section_kinds(type), *kind);
+    return kind && contains(section_kinds(type), *kind);
   }
   return false;
 }
@@ -86,7 +83,7 @@ void refuse_inner(const Items& items, const std::string& name, size_t dot) {
     std::vector<std::string> known;
     if (section == "train") known = {"train.optimizer", "train.schedule"};
     if (section == "data") known = {"data.train", "data.weights"};
-    if (holds(known, name)) return;
+    if (contains(known, name)) return;
     if (find_key(name)) return;  // said of its value
     const std::string best = near(name, known);
     fail<InputError>(
@@ -101,7 +98,7 @@ void refuse_unknown_sections(const Items& items) {
   for (const auto& [name, table] : items.tables) {
     const size_t dot = name.find('.');
     const std::string top = name.substr(0, dot);
-    if (holds(top_sections(), top)) {
+    if (contains(top_sections(), top)) {
       if (dot != std::string::npos) refuse_inner(items, name, dot);
       continue;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "data/table/contents.h"
@@ -42,7 +43,7 @@ void refuse_targets(const Recipe& recipe, const Section& input) {
   for (const std::string& column : columns_of(input))
     for (const Section& output : recipe.outputs) {
       const std::vector<std::string> targets = columns_of(output);
-      if (std::find(targets.begin(), targets.end(), column) != targets.end())
+      if (contains(targets, column))
         fail<InputError>(
             "{} names the column '{}', which is the target of {}: the model would be told what it is to "
             "predict; leave it out of the input's columns",
@@ -71,8 +72,7 @@ std::string kind_of_targets(const data::Dataset& samples, const std::vector<std:
       return names;
     }();
     std::string why;
-    if (columns.size() > 1 && std::find(keys.begin(), keys.end(), "columns") == keys.end())
-      why = "it has one column";
+    if (columns.size() > 1 && !contains(keys, "columns")) why = "it has one column";
     for (const std::string& column : columns)
       if (why.empty()) why = kind->refuses(samples, column);
     if (why.empty()) return kind->name;
@@ -102,8 +102,7 @@ std::string kind_of_input_targets(const Recipe& recipe, const std::string& name)
 /// Do samples have nothing but these columns, and names?
 bool has_only(const data::Dataset& samples, const std::vector<std::string>& columns) {
   return std::all_of(samples.columns().begin(), samples.columns().end(), [&](const data::Column& column) {
-    return column.name == "__key__" ||
-           std::find(columns.begin(), columns.end(), column.name) != columns.end();
+    return column.name == "__key__" || contains(columns, column.name);
   });
 }
 
@@ -164,13 +163,13 @@ void settle_output(const Recipe& recipe, Section& output, const data::Dataset& s
 std::vector<std::string> all_but(const data::Dataset& samples, const std::vector<std::string>& some) {
   std::vector<std::string> others;
   for (const data::Column& column : samples.columns())
-    if (std::find(some.begin(), some.end(), column.name) == some.end()) others.push_back(column.name);
+    if (!contains(some, column.name)) others.push_back(column.name);
   return others;
 }
 
 void add_columns(std::vector<std::string>& to, const std::vector<std::string>& columns) {
   for (const std::string& column : columns)
-    if (std::find(to.begin(), to.end(), column) == to.end()) to.push_back(column);
+    if (!contains(to, column)) to.push_back(column);
 }
 
 /// The kind of an input that says none, and what it would take.

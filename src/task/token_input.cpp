@@ -7,6 +7,7 @@
 
 #include <millrace/dataset.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/number_from.h"
 #include "base/size_text.h"
@@ -34,7 +35,7 @@ SequenceLayout SequenceLayout::parse(const std::string& text, const std::string&
     numbers.push_back(*number);
   }
   const bool buckets = kind == "buckets";
-  if (std::find(allowed.begin(), allowed.end(), kind) == allowed.end() || buckets == numbers.empty()) {
+  if (!contains(allowed, kind) || buckets == numbers.empty()) {
     std::string forms;
     for (const std::string& form : allowed)
       forms +=

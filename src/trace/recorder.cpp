@@ -1,7 +1,6 @@
 #include "trace/recorder.h"
 
-#include <algorithm>
-
+#include "base/contains.h"
 #include "base/format.h"
 
 namespace millrace::trace {
@@ -103,8 +102,7 @@ std::vector<Array> Recorder::finish(const std::vector<Tensor>& results) {
   for (const Tensor& result : results) {
     if (!result.defined()) fail<TypeError>("a compiled function returned a tensor without a value");
     const Slot slot{result.node().get(), result.output()};
-    if (result.node()->is_operation() && std::find(computed.begin(), computed.end(), slot) == computed.end())
-      computed.push_back(slot);
+    if (result.node()->is_operation() && !contains(computed, slot)) computed.push_back(slot);
   }
   const Linear linear = linearise(results);
   Piece piece = make(linear, computed);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/utc_time.h"
@@ -62,7 +63,7 @@ void require_resumable(const std::string& name) {
 
 void require_changeable(const std::string& name) {
   const auto keys = control_keys();
-  if (std::find(keys.begin(), keys.end(), name) != keys.end() || !source_of(name).empty()) return;
+  if (contains(keys, name) || !source_of(name).empty()) return;
   fail<InputError>("{} cannot change while training runs; what can: {}", name, fmt::join(keys, ", "));
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "ir/first_along.h"
@@ -100,7 +101,7 @@ std::vector<track::NameRule> own_rules(const task::Task& task, const Given& give
     if (target.empty())
       fail<InputError>("train.init_names: '{}': {} has no tensor of such a name{}", text, given.name,
                        did_you_mean(rule.from, theirs, theirs.empty() ? "" : ", but " + some_of(theirs)));
-    if (std::find(ours.begin(), ours.end(), target) == ours.end())
+    if (!contains(ours, target))
       fail<InputError>("train.init_names: '{}': the model has no '{}'{}", text, target,
                        did_you_mean(target, ours, ", but " + some_of(ours)));
   }
@@ -219,7 +220,7 @@ std::string other_names(const Given& given, const std::vector<nn::Named>& wanted
   const std::vector<std::string> ours = names_of(wanted);
   std::vector<std::string> spare;
   for (const auto& [name, array] : given.tensors)
-    if (std::find(ours.begin(), ours.end(), name) == ours.end()) spare.push_back(name);
+    if (!contains(ours, name)) spare.push_back(name);
   if (spare.empty()) return "";
   const std::string close = near(lacking[0], spare);
   return fmt::format(". It has {} that the model has not ({}){}: train.init_names says which is which",
@@ -282,7 +283,7 @@ std::vector<std::string> init_weights(task::Task& task) {
     given.tensors.erase(named->name);
   }
   for (const auto& [name, array] : given.tensors)
-    if (std::find(fresh.begin(), fresh.end(), name) == fresh.end()) unused.push_back(name);
+    if (!contains(fresh, name)) unused.push_back(name);
   std::vector<std::string> lines = {
       fmt::format("weights of {}: {} of {} tensors taken", given.name, taken.size(), wanted.size())};
   if (!fresh.empty()) lines[0] += fmt::format("; new, as the head is for others: {}", some_of(fresh));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "optim/model_scope.h"
 #include "task/fitting.h"
@@ -29,7 +30,7 @@ void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::st
     add_evaluation_keys(output, task::output_key(output), keys);
   for (const std::string& change : changes) {
     const std::string key = change.substr(0, change.find('='));
-    if (key.starts_with("eval.") || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    if (key.starts_with("eval.") || contains(keys, key)) continue;
     keys.insert(keys.begin(), "those of [eval]");
     fail<InputError>("'{}': of a trained model only this can be changed: {}", change, fmt::join(keys, ", "));
   }

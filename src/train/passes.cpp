@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "optim/model_scope.h"
@@ -39,7 +40,7 @@ void require_fixed_loss(nn::Module& model, const optim::TrainStep& step) {
                          node.location.empty() ? std::string(node.op->name) : node.location.place()));
   const auto& changed = step.graph().output_names();
   for (const nn::Named& buffer : model.buffers())
-    if (std::find(changed.begin(), changed.end(), "new " + buffer.name) != changed.end())
+    if (contains(changed, "new " + buffer.name))
       refuse(fmt::format("the model keeps running statistics ({})", buffer.name));
 }
 

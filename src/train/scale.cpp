@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "data/table/part_of.h"
@@ -133,7 +134,7 @@ ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& me
   const task::Task task = load_model(paths.back(), warnings);
   const std::vector<std::string> metrics = task.metrics();
   found.metric = metric.empty() ? metrics.at(0) : metric;
-  if (std::find(metrics.begin(), metrics.end(), found.metric) == metrics.end())
+  if (!contains(metrics, found.metric))
     fail<InputError>("--metric {}: the trainings report {}", metric, fmt::join(metrics, ", "));
   const eval::MetricKind& kind = task::metric_of(found.metric);
   found.share = kind.share;

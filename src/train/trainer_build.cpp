@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
@@ -66,11 +67,11 @@ void TrainerState::open_tests() {
   prepared.tests = tests.count;
   // Of one table there is nothing new to say about its columns.
   for (const std::string& line : notes)
-    if (std::find(told.begin(), told.end(), line) == told.end()) observer.message(line);
+    if (!contains(told, line)) observer.message(line);
   for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   const std::vector<std::string> metrics = task.metrics();
   const auto require = [&](const std::string& metric, const char* key) {
-    if (!metric.empty() && std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+    if (!metric.empty() && !contains(metrics, metric))
       fail<InputError>("{} = \"{}\" is none of what the test reports ({}): add it to eval.metrics", key,
                        metric, fmt::join(metrics, ", "));
   };

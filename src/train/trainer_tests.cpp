@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "task/model.h"
 #include "train/trainer_state.h"
@@ -26,9 +27,7 @@ void TrainerState::build_mean() {
   std::set<std::string> moving;
   const auto& changed = step->graph().output_names();
   for (const nn::Named& buffer : task.network->buffers())
-    if (buffer.tensor->dtype() == f32 &&
-        std::find(changed.begin(), changed.end(), "new " + buffer.name) != changed.end())
-      moving.insert(buffer.name);
+    if (buffer.tensor->dtype() == f32 && contains(changed, "new " + buffer.name)) moving.insert(buffer.name);
   if (moving.empty()) return;
   if (feed().streamed())
     fail<InputError>(

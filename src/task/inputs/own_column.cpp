@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "data/table/contents.h"
 #include "task/input.h"
@@ -45,7 +46,7 @@ std::string own_column(const Section& section, const Reading& reading, data::Col
 std::string same_column(const data::Dataset& samples, data::ColumnKind kind, const std::string& trained) {
   const std::vector<std::string> all = free_columns(samples, kind, {});
   if (all.size() < 2) return {};
-  if (std::find(all.begin(), all.end(), trained) != all.end()) return trained;
+  if (contains(all, trained)) return trained;
   if (!beside_each_other(samples, all)) return {};
   fail<InputError>("{}: which column holds the {}, {}? {}: name it so, or leave the others out",
                    samples.path(), data::kind_plural(kind), fmt::join(all, " or "),

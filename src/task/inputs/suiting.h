@@ -1,13 +1,13 @@
 // What kinds of inputs share.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <millrace/dataset.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "nn/models/architecture.h"
 
@@ -26,8 +26,7 @@ inline std::vector<std::string> free_columns(const data::Dataset& samples, data:
                                              const std::vector<std::string>& taken) {
   std::vector<std::string> names;
   for (const data::Column& column : samples.columns())
-    if (column.kind == kind && std::find(taken.begin(), taken.end(), column.name) == taken.end())
-      names.push_back(column.name);
+    if (column.kind == kind && !contains(taken, column.name)) names.push_back(column.name);
   return names;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "data/table/dates.h"
 #include "data/table/labels.h"
@@ -77,7 +78,7 @@ MILLRACE_INPUT(text){
       // Beside numbers a text is one of the columns of a table, unless it is called so.
       for (const data::Column& other : samples.columns())
         if (column != "text" && data::is_numeric(other.kind) &&
-            std::find(taken.begin(), taken.end(), other.name) == taken.end())
+            !contains(taken, other.name))
           return {};
       if (column.empty() || (column != "text" && !are_to_read(samples, column))) return {};
       return {column};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "base/text_hash.h"
@@ -171,9 +172,7 @@ struct SeenClasses {
 /// class k, and what is not there in training may be in the test set.
 void fill_numbers(std::vector<std::string>& names) {
   const auto none = [](const std::string& name) { return name.empty() || name[0] == '-' || name.size() > 9; };
-  if (std::find(names.begin(), names.end(), "0") == names.end() ||
-      std::any_of(names.begin(), names.end(), none))
-    return;
+  if (!contains(names, "0") || std::any_of(names.begin(), names.end(), none)) return;
   size_t last = 0;
   for (const std::string& name : names) last = std::max<size_t>(last, std::stoul(name));
   const size_t different = std::set<std::string>(names.begin(), names.end()).size();

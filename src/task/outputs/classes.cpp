@@ -7,6 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "base/text_hash.h"
@@ -341,7 +342,7 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
     known.counts.push_back(at == counts.end() ? 0 : at->second);
   }
   for (const auto& [label, count] : counts)
-    if (std::find(known.names.begin(), known.names.end(), label) == known.names.end())
+    if (!contains(known.names, label))
       fail<InputError>("{}: {} samples have the label '{}', which is not in {}.classes",
                        reading.samples->path(), count, label, key);
   return std::make_unique<ClassesOutput>(section, std::move(columns), std::move(known));
