@@ -1,6 +1,7 @@
 #include "track/tensorboard.h"
 
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <unistd.h>
 
