@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "check/check.h"
 #include "check/context.h"
 #include "data/table/select.h"
@@ -40,8 +41,7 @@ std::string mirrored_classes(const task::Task& task) {
   for (const auto& output : task.outputs)
     for (const std::string& name : output->classes()) {
       ++classes;
-      std::string lower;
-      for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const std::string lower = lower_case(name);
       if (lower.find("left") != std::string::npos || lower.find("right") != std::string::npos)
         sides.push_back(name);
       if (name.size() == 1 && std::isalnum(static_cast<unsigned char>(name[0]))) signs.push_back(name);

@@ -147,16 +147,17 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
   if (encoding.empty()) take_classes_of_tests(recipe);
   Opened opened;
   std::vector<std::shared_ptr<LearntPart>> parts;
+  const auto parts_by = [&](const std::shared_ptr<const data::Dataset>& samples) {
+    const auto reading = [&](const Recipe& of) {
+      return Reading{of, samples, {}, Reading::Share::all, true};
+    };
+    opened.task = encoding.empty() ? learn_task(reading(recipe)) : load_task(recipe, encoding);
+    check_streamed(opened.task, recipe);
+    return parts_of(opened.task, reading(opened.task.recipe), Purpose::training, true);
+  };
   const auto make_parts = [&](const data::Dataset& head) {
     // The data set is gone when this returns, and no part keeps it.
-    const std::shared_ptr<const data::Dataset> samples(std::shared_ptr<void>(), &head);
-    Reading reading{recipe, samples};
-    reading.streamed = true;
-    opened.task = encoding.empty() ? learn_task(reading) : load_task(recipe, encoding);
-    check_streamed(opened.task, recipe);
-    TaskParts made =
-        parts_of(opened.task, {opened.task.recipe, samples, {}, Reading::Share::all, true, nullptr},
-                 Purpose::training, true);
+    TaskParts made = parts_by({std::shared_ptr<void>(), &head});
     parts.clear();
     for (data::NamedPart& named : made.named) {
       parts.push_back(std::make_shared<LearntPart>(std::move(named.part)));
@@ -170,12 +171,7 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
   auto feed = data::stream_feed(std::move(streams), make_parts, std::move(options));
   if (encoding.empty()) {
     opened.training.first = feed->first_samples(learnt_samples(opened.task));
-    Reading reading{recipe, opened.training.first};
-    reading.streamed = true;
-    opened.task = learn_task(reading);
-    const TaskParts made = parts_of(
-        opened.task, {opened.task.recipe, opened.training.first, {}, Reading::Share::all, true, nullptr},
-        Purpose::training, true);
+    const TaskParts made = parts_by(opened.training.first);
     for (size_t i = 0; i < parts.size(); ++i) parts[i]->learn(made.named[i].part, feed->path());
   }
   size_t at = 0;
