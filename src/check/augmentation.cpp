@@ -74,7 +74,7 @@ constexpr size_t most_samples = 1200;
 /// Samples as evaluation sees them.
 Samples plain_samples(const Context& context, size_t field) {
   const task::Task& task = *context.task();
-  const auto some = data::sample_of(context.training()->samples, most_samples);
+  const auto some = data::sample_of(context.samples(), most_samples);
   const std::vector<int64_t> labels = task.outputs[0]->labels({task.recipe, some});
   Samples samples;
   if (labels.empty()) return samples;
@@ -169,7 +169,7 @@ Finding measured_change(Context& context, size_t field) {
 
 Finding run_augmentation(Context& context) {
   const task::Task* task = context.task();
-  if (!task || !context.training()->samples) return not_for("no data: a model of C++, or a stream");
+  if (!context.samples()) return not_for("no data: a model of C++, or a stream");
   std::vector<std::string> changes;
   for (const auto& input : task->inputs)
     for (const std::string& text : said_by(*input, "augment")) changes.push_back(text);

@@ -59,10 +59,8 @@ int64_t alike_rows(const Context& context, const std::vector<Array>& batch, int6
 
 /// The share of the most frequent class over all samples, where that is known; else over these batches.
 double share_of_all(const Context& context, const std::vector<int64_t>& seen) {
-  if (!context.task() || !context.training()->samples || context.task()->outputs.empty())
-    return share_of_most(seen);
-  const auto labels =
-      context.task()->outputs[0]->labels({context.task()->recipe, context.training()->samples});
+  if (!context.samples() || context.task()->outputs.empty()) return share_of_most(seen);
+  const auto labels = context.task()->outputs[0]->labels({context.task()->recipe, context.samples()});
   return labels.empty() ? share_of_most(seen) : share_of_most(labels);
 }
 

@@ -91,7 +91,7 @@ void add_array(const Array& array, bool tokens, const data::FeedBatch& batch, si
 std::vector<Feature> features_of_arrays(const Context& context, Targets& targets) {
   constexpr int64_t most = 600;
   std::vector<Feature> features;
-  const auto some = data::sample_of(context.training()->samples, most);
+  const auto some = data::sample_of(context.samples(), most);
   targets = read_targets_of(*targets.output, context, some);
   if (std::ssize(targets.numbers) != some->count()) return {};
   const auto& inputs = context.task()->inputs;
@@ -215,9 +215,9 @@ Finding judge_codes(const Context& context, const Targets& all) {
   constexpr size_t few = 3;
   if (count <= few) return warned(saw, advice);
   constexpr int64_t most = 4000;
-  Targets targets = read_targets_of(*all.output, context, context.training()->samples, most);
+  Targets targets = read_targets_of(*all.output, context, context.samples(), most);
   std::vector<Feature> features;
-  for (const Columns table = read_table(context, *context.training()->samples, most);
+  for (const Columns table = read_table(context, *context.samples(), most);
        const Column& column : table.columns)
     if (column.input && !column.target && column.codes.size() == targets.numbers.size())
       add_column(column, features);

@@ -59,8 +59,8 @@ std::vector<std::vector<int64_t>> signs_of(const Column& column) {
 }
 
 Finding run_constant_columns(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
-  const Columns table = read_table(context, *rows_of_samples(context, context.training()->samples));
+  if (!context.samples()) return not_for("no table to look at");
+  const Columns table = read_table(context, *rows_of_samples(context, context.samples()));
   std::vector<std::string> constant, twins;
   std::map<std::vector<int64_t>, std::string> seen;
   int64_t inputs = 0;

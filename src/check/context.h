@@ -50,6 +50,14 @@ class Context {
   const task::TaskFeed* training() const { return training_; }
   /// Null where the recipe has no test set.
   const task::TaskFeed* tests() const { return tests_ && tests_->feed ? tests_ : nullptr; }
+  /// Those to train on; null of streams, too.
+  const std::shared_ptr<const data::Dataset>& samples() const {
+    return training_ ? training_->samples : no_samples_;
+  }
+  /// Those to test on.
+  const std::shared_ptr<const data::Dataset>& test_samples() const {
+    return tests() ? tests_->samples : no_samples_;
+  }
   /// Only a short look, at data alone?
   bool quick() const { return quick_; }
   /// As many samples as a check of a table looks at.
@@ -109,6 +117,7 @@ class Context {
   std::optional<task::TaskFeed> opened_tests_;
   const task::Task* task_ = nullptr;
   const task::TaskFeed *training_ = nullptr, *tests_ = nullptr;
+  const std::shared_ptr<const data::Dataset> no_samples_;
   std::shared_ptr<nn::Module> model_;
   std::vector<Array> drawn_;  // parameters, then buffers
   int64_t length_ = 0;        // of the rows of its batches

@@ -44,11 +44,11 @@ Finding run_end_of_sequence(Context& context) {
   for (const auto& input : task->inputs) {
     if (!input->continuable() || !input->settings().find("separator")) continue;
     const std::string& separator = input->settings().text("separator");
-    const bool several = context.training()->samples && context.training()->samples->count() > 1;
+    const bool several = context.samples() && context.samples()->count() > 1;
     if (separator.empty())
       return several
                  ? failed(fmt::format("{} texts have nothing behind them that says where they end",
-                                      context.training()->samples->count()),
+                                      context.samples()->count()),
                           "set input.separator to what ends a text (\"\\n\", or the tokenizer's end token)")
                  : not_for("there is one text, without end");
     const std::vector<int32_t> ids = input->continuable()->encode(separator);

@@ -98,8 +98,7 @@ Finding order_of_batches(Context& context) {
 Finding run_evaluation_order(Context& context) {
   widen_weights(context);
   const task::Task* task = context.task();
-  const auto samples =
-      task ? (context.tests() ? context.tests()->samples : context.training()->samples) : nullptr;
+  const auto samples = context.tests() ? context.test_samples() : context.samples();
   if (!samples || task::cuts_corpus(*task)) return order_of_batches(context);
   std::vector<int64_t> order(static_cast<size_t>(std::min(samples->count(), most_evaluated)));
   std::iota(order.begin(), order.end(), 0);

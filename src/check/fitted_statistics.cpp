@@ -65,13 +65,13 @@ std::string fitted_on_both(const std::vector<double>& training, const std::vecto
 }
 
 Finding run_fitted_statistics(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no data: a model of C++, or a stream");
-  if (!context.tests() || !context.tests()->samples) return not_for("there is no test set");
+  if (!context.samples()) return not_for("no data: a model of C++, or a stream");
+  if (!context.test_samples()) return not_for("there is no test set");
   // Statistics of all are only seen in all.
   constexpr int64_t all = 1 << 20;
   const int64_t most = context.quick() ? 50'000 : all;
-  const Columns training = read_table(context, *rows_of_samples(context, context.training()->samples), most),
-                tests = read_table(context, *rows_of_samples(context, context.tests()->samples), most);
+  const Columns training = read_table(context, *rows_of_samples(context, context.samples()), most),
+                tests = read_table(context, *rows_of_samples(context, context.test_samples()), most);
   std::vector<std::string> found;
   int64_t looked = 0;
   for (const Column& column : training.columns) {
@@ -91,9 +91,9 @@ Finding run_fitted_statistics(Context& context) {
           : passed(looked
                        ? fmt::format("{} columns of numbers bear no statistics of both sets; what the recipe "
                                      "learns, it learns of {} {} to train on",
-                                     looked, context.training()->samples->count(), context.task()->unit())
+                                     looked, context.samples()->count(), context.task()->unit())
                        : fmt::format("what the recipe learns, it learns of {} {} to train on",
-                                     context.training()->samples->count(), context.task()->unit()));
+                                     context.samples()->count(), context.task()->unit()));
   finding.numbers = {{"columns", static_cast<double>(looked)}, {"fitted", static_cast<double>(found.size())}};
   return finding;
 }

@@ -85,7 +85,7 @@ std::string made_of_two(const Columns& table, const Targets& targets) {
 }
 
 Finding judge_columns(Context& context, const Targets& targets, size_t count) {
-  const Columns table = read_table(context, *context.training()->samples);
+  const Columns table = read_table(context, *context.samples());
   double best = 0;
   std::string name;
   int64_t inputs = 0;
@@ -161,8 +161,8 @@ Finding judge_target(Context& context, const Targets& targets) {
 }
 
 Finding run_giveaway(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
-  const std::vector<Targets> all = read_all_targets(context, context.training()->samples);
+  if (!context.samples()) return not_for("no table to look at");
+  const std::vector<Targets> all = read_all_targets(context, context.samples());
   Finding finding = not_for("no target of its own for each of enough samples");
   for (const Targets& each : all) {
     Finding own = judge_target(context, each);

@@ -106,8 +106,8 @@ bool is_group_part(const Names& names, size_t part) {
 
 /// Of samples that are files: groups in their names, which no column has.
 std::optional<Finding> judge_names(Context& context) {
-  const auto& training = context.training()->samples;
-  const auto& tests = context.tests()->samples;
+  const auto& training = context.samples();
+  const auto& tests = context.test_samples();
   const bool files =
       std::any_of(training->columns().begin(), training->columns().end(), [](const auto& column) {
         return column.kind == data::ColumnKind::picture || column.kind == data::ColumnKind::audio ||
@@ -153,10 +153,10 @@ bool divided_at_random(const task::Recipe& recipe) {
 }
 
 Finding run_group_overlap(Context& context) {
-  if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
+  if (!context.samples() || !context.test_samples())
     return not_for("there is no test set beside samples to train on");
-  const Columns training = read_table(context, *context.training()->samples),
-                tests = read_table(context, *context.tests()->samples);
+  const Columns training = read_table(context, *context.samples()),
+                tests = read_table(context, *context.test_samples());
   std::string looked, worst;
   double most = 0;
   for (const Column& column : training.columns) {
@@ -225,9 +225,9 @@ std::vector<double> days_of(const data::Dataset& from, const Column& column) {
 }
 
 Finding run_time_overlap(Context& context) {
-  if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
+  if (!context.samples() || !context.test_samples())
     return not_for("there is no test set beside samples to train on");
-  const data::Dataset &trained = *context.training()->samples, &tested = *context.tests()->samples;
+  const data::Dataset &trained = *context.samples(), &tested = *context.test_samples();
   const Columns table = read_table(context, trained, 4000), tests = read_table(context, tested, 4000);
   for (const Column& column : table.columns) {
     const Column* other = find_column(tests, column.name);

@@ -162,9 +162,8 @@ Finding judge_reading(Context& context) {
 Finding judge_targets(const Context& context, const Targets& training) {
   if (training.classes.empty()) return judge_numbers(context, training);
   Targets tests;
-  if (context.tests() && context.tests()->samples)
-    tests = read_targets_of(*training.output, context, context.tests()->samples);
-  Finding finding = judge_classes(training, tests, context.training()->samples->count());
+  if (context.test_samples()) tests = read_targets_of(*training.output, context, context.test_samples());
+  Finding finding = judge_classes(training, tests, context.samples()->count());
   if (const Finding weights = judge_weights(*training.output, training); weights.verdict != Verdict::pass)
     finding = worse(std::move(finding), weights);
   return finding;
@@ -173,8 +172,8 @@ Finding judge_targets(const Context& context, const Targets& training) {
 Finding run_labels(Context& context) {
   if (!context.task()) return not_for("no data: a model of C++");
   Finding finding = judge_reading(context);
-  if (!context.training()->samples) return finding;
-  const std::vector<Targets> all = read_all_targets(context, context.training()->samples);
+  if (!context.samples()) return finding;
+  const std::vector<Targets> all = read_all_targets(context, context.samples());
   if (all.empty()) return finding;
   Finding own;
   for (const Targets& each : all) {
@@ -183,9 +182,9 @@ Finding run_labels(Context& context) {
     own = &each == &all[0] ? std::move(next) : worse(std::move(own), next);
   }
   constexpr int64_t few_tests = 25;
-  if (context.tests() && context.tests()->samples && context.tests()->samples->count() < few_tests)
+  if (context.test_samples() && context.test_samples()->count() < few_tests)
     own = worse(std::move(own),
-                warned(fmt::format("no more than {} samples to test on", context.tests()->samples->count()),
+                warned(fmt::format("no more than {} samples to test on", context.test_samples()->count()),
                        "so few tell a good model from a bad one only by luck: keep more (data.test_share)"));
   return context.quick() ? own : worse(std::move(own), finding);
 }

@@ -142,7 +142,7 @@ Finding judge_passages(Context& context, const task::Input& input) {
   const std::vector<std::string> columns = input.text_columns();
   if (columns.size() != 1) return not_for("rows are extracts of one text");
   const task::Recipe& recipe = context.task()->recipe;
-  const std::vector<std::string> words = corpus_words(*context.training()->samples, columns[0]);
+  const std::vector<std::string> words = corpus_words(*context.samples(), columns[0]);
   std::vector<uint64_t> trained, tested;
   if (recipe.data.test.empty()) {
     // Of one corpus the end is tested on.
@@ -151,7 +151,7 @@ Finding judge_passages(Context& context, const task::Input& input) {
     tested = passage_codes(std::span(words).subspan(cut));
   } else {
     trained = passage_codes(words);
-    tested = passage_codes(corpus_words(*context.tests()->samples, columns[0]));
+    tested = passage_codes(corpus_words(*context.test_samples(), columns[0]));
   }
   constexpr size_t enough = 50;
   if (trained.size() < enough || tested.size() < enough) return not_for("these are few words");
@@ -159,9 +159,9 @@ Finding judge_passages(Context& context, const task::Input& input) {
 }
 
 Finding run_overlap(Context& context) {
-  if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
+  if (!context.samples() || !context.test_samples())
     return not_for("there is no test set beside samples to train on");
-  const data::Dataset &training = *context.training()->samples, &tests = *context.tests()->samples;
+  const data::Dataset &training = *context.samples(), &tests = *context.test_samples();
   Finding finding =
       not_for("inputs have no columns of values and no files of their own, or are extracts of one text");
   for (const auto& input : context.task()->inputs) {

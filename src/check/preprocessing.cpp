@@ -234,11 +234,11 @@ Finding judge_scale(const task::Task& task, const Made& made) {
 
 Finding run_preprocessing(Context& context) {
   const task::Task* task = context.task();
-  if (!task || !context.training()->samples) return not_for("no data: a model of C++, or a stream");
+  if (!context.samples()) return not_for("no data: a model of C++, or a stream");
   if (task::cuts_corpus(*task)) return not_for("rows are extracts of a text, cut alike everywhere");
   const task::Task again = task::load_task(task->recipe, task->encoding());
-  const Made training = made_of(*task, context.training()->samples);
-  if (!same_arrays(training, made_of(again, context.training()->samples)))
+  const Made training = made_of(*task, context.samples());
+  if (!same_arrays(training, made_of(again, context.samples())))
     return failed(
         "opened again by what the checkpoint will hold, the task makes other arrays of the same samples",
         "this is a defect of the input's encoding() and load()");
@@ -246,8 +246,8 @@ Finding run_preprocessing(Context& context) {
       fmt::format("{} samples: training and what a checkpoint opens make the same arrays", training.rows));
   if (const Finding scale = judge_scale(*task, training); scale.verdict != Verdict::pass)
     finding = worse(finding, scale);
-  if (context.tests() && context.tests()->samples) {
-    const Made tests = made_of(*task, context.tests()->samples);
+  if (context.test_samples()) {
+    const Made tests = made_of(*task, context.test_samples());
     finding = worse(finding, judge_apart(apart(training, tests)));
     // That is the cause, where it is so.
     if (Finding exchanged = judge_exchanged(training, tests); exchanged.verdict != Verdict::pass) {

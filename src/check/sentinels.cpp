@@ -38,8 +38,8 @@ double sentinel_of(const Column& column) {
 }
 
 Finding run_sentinels(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
-  const Columns table = read_table(context, *rows_of_samples(context, context.training()->samples));
+  if (!context.samples()) return not_for("no table to look at");
+  const Columns table = read_table(context, *rows_of_samples(context, context.samples()));
   std::vector<std::string> found;
   int64_t looked = 0;
   for (const Column& column : table.columns) {

@@ -42,13 +42,13 @@ std::vector<int64_t> moved(const std::vector<int64_t>& kinds, int64_t lag) {
 }
 
 Finding run_shifted(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
-  const Targets targets = read_targets(context, context.training()->samples);
+  if (!context.samples()) return not_for("no table to look at");
+  const Targets targets = read_targets(context, context.samples());
   const std::vector<int64_t> kinds = kinds_of(targets);
   constexpr size_t least = 200;
   if (!targets.known() || kinds.size() < least)
     return not_for("no target of its own for each of enough samples");
-  const Columns table = read_table(context, *context.training()->samples);
+  const Columns table = read_table(context, *context.samples());
   std::vector<std::vector<int64_t>> inputs;
   std::vector<std::string> names;
   constexpr size_t quantiles = 16;  // few, so that what a cell says of others is no chance

@@ -116,12 +116,10 @@ Finding judge_unseen(const std::string& name, const Counts& trained, const Count
 }
 
 Finding run_spelling(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
+  if (!context.samples()) return not_for("no table to look at");
   const task::Task& task = *context.task();
-  const data::Dataset& training = *rows_of_samples(context, context.training()->samples);
-  const auto tests = context.tests() && context.tests()->samples
-                         ? rows_of_samples(context, context.tests()->samples)
-                         : nullptr;
+  const auto training = rows_of_samples(context, context.samples());
+  const auto tests = context.test_samples() ? rows_of_samples(context, context.test_samples()) : nullptr;
   Finding finding = passed("");
   int64_t looked = 0;
   const auto add = [&](const Finding& one) {
@@ -131,7 +129,7 @@ Finding run_spelling(Context& context) {
     if (output->classes().empty() || !output->settings().find("column")) continue;
     Counts names;
     const std::string& column = output->settings().text("column");
-    for (const auto& [value, count] : counts_of(context, training, column)) names.emplace(value, count);
+    for (const auto& [value, count] : counts_of(context, *training, column)) names.emplace(value, count);
     if (names.empty()) continue;
     ++looked;
     add(judge_spellings(fmt::format("the column of classes, {},", column), names,
@@ -141,7 +139,7 @@ Finding run_spelling(Context& context) {
   for (const auto& input : task.inputs) {
     if (input->gives() != "table") continue;
     for (const std::string& name : input->columns()) {
-      const Counts trained = counts_of(context, training, name);
+      const Counts trained = counts_of(context, *training, name);
       // Names and texts, which nearly all differ, are no categories.
       if (trained.empty() || 2 * std::ssize(trained) > all_of(trained)) continue;
       ++looked;

@@ -110,7 +110,7 @@ std::vector<int64_t> cells_of(const Column& column, size_t quantiles) {
 
 Telltale telling_words(const Context& context, const task::Input& input, const Targets& targets) {
   Telltale found{.kind = "word"};
-  const data::Dataset& from = *context.training()->samples;
+  const data::Dataset& from = *context.samples();
   const std::vector<std::string> columns = input.text_columns();
   if (columns.size() != 1 || !from.find_column(columns[0])) return found;
   const size_t place = from.column(columns[0]);
@@ -148,7 +148,7 @@ Telltale telling_words(const Context& context, const task::Input& input, const T
 
 Telltale telling_file(const Context& context, const Targets& targets) {
   Telltale found{.kind = "size or format of files"};
-  const data::Dataset& from = *context.training()->samples;
+  const data::Dataset& from = *context.samples();
   const auto content =
       std::find_if(from.columns().begin(), from.columns().end(), [](const data::Column& column) {
         return column.kind == data::ColumnKind::picture || column.kind == data::ColumnKind::audio ||
@@ -201,7 +201,7 @@ Telltale telling_file(const Context& context, const Targets& targets) {
 Telltale telling_place(const Context& context, const task::Input& input, const Targets& targets) {
   Telltale found{.kind = "place of pictures"};
   constexpr int64_t most = 1000, least = 50, grid = 32, levels = 32;
-  const auto some = data::sample_of(context.training()->samples, most);
+  const auto some = data::sample_of(context.samples(), most);
   const task::Task& task = *context.task();
   const task::Output* const output = targets.output;
   const std::vector<int64_t> labels = output->labels({task.recipe, some});

@@ -185,8 +185,7 @@ Finding judge_agreement(Context& context, const Answers& training, const Answers
 }
 
 Finding run_test_agreement(Context& context) {
-  if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
-    return not_for("there is no test set");
+  if (!context.samples() || !context.test_samples()) return not_for("there is no test set");
   const task::Task& task = *context.task();
   if (task.outputs[0]->from() || task.outputs[0]->at_places())
     return not_for("what is predicted is made of the inputs");
