@@ -1,6 +1,8 @@
 // Losses: each is one file in losses/.
 #pragma once
 
+#include <vector>
+
 #include <millrace/loss.h>
 
 #include "base/registry.h"
@@ -12,5 +14,13 @@ namespace millrace::task {
   const ::millrace::task::LossKind name##_loss
 
 Registry<LossKind>& loss_kinds();
+
+/// An output's: chosen_loss() of recipe_sections.h.
+struct ChosenLoss {
+  const LossKind* kind = nullptr;
+  Settings settings;
+  std::vector<float> weights = {};  // of the classes; none: all alike
+  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const;
+};
 
 }  // namespace millrace::task

@@ -73,7 +73,9 @@ class Output {
 
   /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1
   /// taken for 0: `counted` weighs it 0).
-  virtual Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const = 0;
+  virtual Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const {
+    return loss_(logits, targets, mean);
+  }
   /// What is printed while training runs: the first of its default metrics that is a mean over rows
   /// (MetricKind::of_rows); and that of each row (and place), f32.
   const eval::MetricKind& progress_metric() const;
@@ -116,6 +118,7 @@ class Output {
   const std::vector<double>& thresholds() const { return thresholds_; }
 
   Section section_;
+  ChosenLoss loss_;
 
  private:
   eval::Calibration calibration_;

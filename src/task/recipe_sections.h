@@ -44,12 +44,6 @@ struct SectionLoss {
 std::optional<SectionLoss> loss_of(const Section& output);
 
 /// The loss of an output of a kind that is known. InputError for one that does not apply.
-struct ChosenLoss {
-  const LossKind* kind = nullptr;
-  Settings settings;
-  std::vector<float> weights = {};  // of the classes; none: all alike
-  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const;
-};
 ChosenLoss chosen_loss(const Section& output);
 /// With weights of classes (none: all alike). InputError, naming `key`, for a loss that knows none.
 ChosenLoss chosen_loss(const Section& output, std::span<const double> weights, const std::string& key);

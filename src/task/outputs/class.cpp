@@ -312,9 +312,6 @@ class ClassOutput final : public Output {
         data::ArrayPartOptions{{data::pad_of(int64_t{-1})}, reading.streamed});
   }
 
-  Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    return loss_(logits, targets, mean);
-  }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
   eval::Link link() const override { return eval::Link::softmax; }
@@ -361,7 +358,6 @@ class ClassOutput final : public Output {
   std::shared_ptr<KnownClasses> known_;
   std::shared_ptr<const ClassColumn> column_;
   std::shared_ptr<const LabelsOf> learnt_;
-  ChosenLoss loss_;
 };
 
 bool no_names_are_numbers(const std::vector<std::string>& names) {

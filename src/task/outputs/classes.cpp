@@ -204,9 +204,6 @@ class ClassesOutput final : public Output {
         data::ArrayPartOptions{{}, reading.streamed});
   }
 
-  Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    return loss_(logits, targets, mean);
-  }
   Tensor predictions(const Tensor& logits) const override { return sigmoid(cast(logits, f32)); }
   std::string predictions_name() const override { return "probabilities"; }
   eval::Link link() const override { return eval::Link::sigmoid; }
@@ -275,7 +272,6 @@ class ClassesOutput final : public Output {
 
   LabelColumns columns_;
   std::shared_ptr<KnownLabels> known_;
-  ChosenLoss loss_;
 };
 
 /// How often each label holds.

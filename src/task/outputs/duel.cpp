@@ -16,7 +16,7 @@ namespace {
 
 class DuelOutput final : public Output {
  public:
-  explicit DuelOutput(Section section) : Output(std::move(section)), loss_(chosen_loss(section_)) {}
+  explicit DuelOutput(Section section) : Output(std::move(section)) { loss_ = chosen_loss(section_); }
 
   std::string encoding() const override { return "{}"; }
   double ignorance() const override { return std::log(2.0); }
@@ -31,9 +31,6 @@ class DuelOutput final : public Output {
         data::ArrayPartOptions{{data::pad_of<int64_t>(-1)}});
   }
 
-  Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    return loss_(logits, targets, mean);
-  }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
   eval::Link link() const override { return eval::Link::softmax; }
@@ -52,9 +49,6 @@ class DuelOutput final : public Output {
   std::string target_text(std::span<const std::byte> /*target*/) const override {
     return "the first has won";
   }
-
- private:
-  ChosenLoss loss_;
 };
 
 std::unique_ptr<Output> duel_output_of(const Section& section,

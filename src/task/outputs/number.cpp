@@ -145,9 +145,6 @@ class NumberOutput final : public Output {
         data::ArrayPartOptions{{}, reading.streamed});
   }
 
-  Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    return loss_(logits, targets, mean);
-  }
   Tensor in_unit(const Tensor& numbers) const override {
     const Tensor wide = cast(numbers, f64);
     return plain_ ? wide : wide * Tensor(deviation_) + Tensor(mean_);
@@ -208,7 +205,6 @@ class NumberOutput final : public Output {
   double ignorance_;
   bool plain_ = true;
   Array mean_, deviation_;
-  ChosenLoss loss_;
 };
 
 std::string number_refuses(const Dataset& samples, const std::string& column) {

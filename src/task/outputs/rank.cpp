@@ -53,7 +53,8 @@ struct RankedStatistics {
 class RankOutput final : public Output {
  public:
   RankOutput(Section section, std::string column, RankedStatistics known)
-      : Output(std::move(section)), column_(std::move(column)), known_(known), loss_(chosen_loss(section_)) {
+      : Output(std::move(section)), column_(std::move(column)), known_(known) {
+    loss_ = chosen_loss(section_);
     if (section_.settings.text("column").empty()) section_.set("column", column_);
   }
   void set_ignorance(double loss) { known_.ignorance = loss; }
@@ -87,9 +88,6 @@ class RankOutput final : public Output {
         data::ArrayPartOptions{{data::pad_of<float>(-1)}});
   }
 
-  Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    return loss_(logits, targets, mean);
-  }
   Tensor predictions(const Tensor& logits) const override { return squeeze(cast(logits, f32), 2); }
   std::string predictions_name() const override { return "scores"; }
 
@@ -149,7 +147,6 @@ class RankOutput final : public Output {
  private:
   std::string column_;
   RankedStatistics known_;
-  ChosenLoss loss_;
 };
 
 /// Do rows say which belong together? Else a column of numbers is what other kinds of output predict.

@@ -80,7 +80,6 @@ class TokensOutput final : public Output {
 
  private:
   const TokenInput* input_;
-  ChosenLoss loss_;
 };
 
 /// The input that a section's `of` names.
