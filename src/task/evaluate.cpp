@@ -117,29 +117,19 @@ class JudgedRows {
 };
 
 /// Goes once through the set, from its beginning: use(batch, logits of each output, which rows count).
-/// Samples that stand in for bad ones count once.
 template <typename Use>
 void each_batch(Predictor& predictor, TaskFeed& set, const std::function<void(int64_t, int64_t)>& progress,
                 Use&& use) {
   data::Feed& feed = *set.feed;
-  data::Cursor start = feed.cursor();
-  start.epoch = start.position = 0;
-  feed.seek(start);
-  std::vector<bool> seen;  // samples, where rows are those
-  const auto first_time = [&](int64_t sample) {
-    const auto place = static_cast<size_t>(sample);
-    if (place >= seen.size()) seen.resize(std::max<size_t>(place + 1, 2 * seen.size()));
-    const bool first = !seen[place];
-    seen[place] = true;
-    return first;
-  };
+  to_start(feed);
+  CountedRows counted;
   std::vector<char> rows;
   const int64_t total = feed.batches_per_epoch();
   for (int64_t i = 0; i < total; ++i) {
     const data::FeedBatch& batch = feed.next();
     rows.assign(static_cast<size_t>(feed.batch_size()), 0);
     for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row)
-      rows[row] = batch.samples.empty() || first_time(batch.samples[row]);
+      rows[row] = counted.counts(batch, row);
     use(batch, predictor.logits(feed, batch), rows);
     if (progress) progress(i + 1, total);
   }
@@ -149,9 +139,7 @@ void each_batch(Predictor& predictor, TaskFeed& set, const std::function<void(in
 template <typename Use>
 void each_row(const Task& task, TaskFeed& set, Use&& use) {
   data::Feed& feed = *set.feed;
-  data::Cursor start = feed.cursor();
-  start.epoch = start.position = 0;
-  feed.seek(start);
+  to_start(feed);
   for (int64_t i = 0; i < feed.batches_per_epoch(); ++i) {
     const data::FeedBatch& batch = feed.next();
     for (int64_t at = 0; at < batch.valid; ++at) {

@@ -45,16 +45,14 @@ class RowsOfFeed {
         step_(task.network, specs_of(task.fields(), 0, 0), fit_features, compile_options(task, "fp32")) {}
 
   nn::FitRows read(const std::function<void(int64_t, int64_t)>& progress) {
-    data::Cursor start = feed_.cursor();
-    start.epoch = start.position = 0;
-    feed_.seek(start);
+    to_start(feed_);
     const int64_t batches = feed_.batches_per_epoch();
     for (int64_t i = 0; i < batches; ++i) {
       const data::FeedBatch& batch = feed_.next();
       add(batch);
       if (progress) progress(i + 1, batches);
     }
-    feed_.seek(start);
+    to_start(feed_);
     for (Gathered& each : gathered_) rows_.inputs.push_back(array_of(each));
     if (!rows_.inputs.empty()) {
       rows_.targets = std::move(rows_.inputs.back());
@@ -82,7 +80,7 @@ class RowsOfFeed {
     if (gathered_.empty()) begin(given);
     const int64_t places = queries_ ? given.back().shape()[1].size() : 1;
     for (int64_t sample = 0; sample < batch.valid; ++sample) {
-      if (!batch.samples.empty() && !first_time(batch.samples[static_cast<size_t>(sample)])) continue;
+      if (!counted_.counts(batch, static_cast<size_t>(sample))) continue;
       const int64_t before = rows_.count;
       for (int64_t row = sample * places; row < (sample + 1) * places; ++row) {
         // Behind a query's last row relevances are -1.
@@ -110,13 +108,6 @@ class RowsOfFeed {
         static_cast<const std::byte*>(from.data()) + static_cast<size_t>(row) * to.row_bytes;
     to.bytes.insert(to.bytes.end(), begin, begin + to.row_bytes);
   }
-  bool first_time(int64_t sample) {
-    const auto place = static_cast<size_t>(sample);
-    if (place >= seen_.size()) seen_.resize(std::max(place + 1, 2 * seen_.size()));
-    const bool first = !seen_[place];
-    seen_[place] = true;
-    return first;
-  }
   Array array_of(Gathered& from) const {
     Type type = from.row;
     type.shape.insert(type.shape.begin(), Dim(rows_.count));
@@ -133,7 +124,7 @@ class RowsOfFeed {
   optim::EvalStep step_;
   nn::FitRows rows_;
   std::vector<Gathered> gathered_;
-  std::vector<bool> seen_;
+  CountedRows counted_;
 };
 
 /// What a loss looks at.

@@ -1,6 +1,7 @@
 // A feed of a task, with the parts that fill it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,6 +25,29 @@ struct TaskFeed {
   /// Good samples from the beginning of streams, to learn from (valid before the feed's first next()); else
   /// null.
   std::shared_ptr<const data::Dataset> first;
+};
+
+/// To the beginning of its first epoch.
+inline void to_start(data::Feed& feed) {
+  data::Cursor start = feed.cursor();
+  start.epoch = start.position = 0;
+  feed.seek(start);
+}
+
+/// Which rows count in one pass through a set: samples that stand in for bad ones count once.
+class CountedRows {
+ public:
+  bool counts(const data::FeedBatch& batch, size_t row) {
+    if (batch.samples.empty()) return true;
+    const auto sample = static_cast<size_t>(batch.samples[row]);
+    if (sample >= seen_.size()) seen_.resize(std::max(sample + 1, 2 * seen_.size()));
+    const bool first = !seen_[sample];
+    seen_[sample] = true;
+    return first;
+  }
+
+ private:
+  std::vector<bool> seen_;  // samples, where rows are those
 };
 
 /// What a training begins with: the task learnt from the recipe's training data (or as `known` has it), and

@@ -52,9 +52,7 @@ void TrainerState::show_fitted_samples() {
   store_rounds(done());
   predictor = std::make_unique<task::Predictor>(task);
   task::ShownRows shown(task, tests, recipe().train.samples);
-  data::Cursor start = tests.feed->cursor();
-  start.epoch = start.position = 0;
-  tests.feed->seek(start);
+  task::to_start(*tests.feed);
   for (int64_t i = 0; i < tests.feed->batches_per_epoch(); ++i) {
     const data::FeedBatch& batch = tests.feed->next();
     shown.add(batch, shown.wants(batch) ? predictor->logits(*tests.feed, batch) : std::vector<Array>());
