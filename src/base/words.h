@@ -97,4 +97,13 @@ inline std::string listed(std::span<const std::string> words, std::string_view l
   return text;
 }
 
+/// "a, b, c, d, e, f and 3 more".
+inline std::string few_names(std::span<const std::string> names) {
+  constexpr size_t most = 6;
+  std::string text;
+  for (size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return text;
+}
+
 }  // namespace millrace

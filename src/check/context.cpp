@@ -81,14 +81,6 @@ std::string share_text(double share) {
                                    : fmt::format("{:.0f} %", 100 * share);
 }
 
-std::string few_names(const std::vector<std::string>& names) {
-  constexpr size_t most = 4;
-  std::string text;
-  for (size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
-  return text;
-}
-
 double rms(const Array& array) {
   double squares = 0;
   for (const double x : array.to_doubles()) squares += x * x;

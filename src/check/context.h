@@ -137,7 +137,5 @@ std::string short_number(double value);
 double rms(const Array& array);
 /// "37 %", "0.4 %"
 std::string share_text(double share);
-/// "a, b, c, d and 3 more"
-std::string few_names(const std::vector<std::string>& names);
 
 }  // namespace millrace::check

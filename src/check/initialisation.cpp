@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "check/check.h"
 #include "check/context.h"
 

@@ -5,6 +5,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "check/check.h"
 #include "check/context.h"
 #include "optim/model_scope.h"

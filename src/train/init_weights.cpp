@@ -10,6 +10,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/words.h"
 #include "ir/first_along.h"
 #include "nn/models/architecture.h"
 #include "optim/model_scope.h"
@@ -41,16 +42,6 @@ std::optional<task::Task> task_of(const fs::path& run, const std::string& encodi
   } catch (const Error&) {
     return std::nullopt;  // it says the classes, which a file of weights alone does not
   }
-}
-
-/// "a, b, c and 12 more"
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t most = 6;
-  const size_t shown = std::min(names.size(), most);
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<int64_t>(shown), ", "));
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
-  return text;
 }
 
 /// Adapters are no part of what a file of weights has: they begin anew.
@@ -100,10 +91,10 @@ std::vector<track::NameRule> own_rules(const task::Task& task, const Given& give
       if (const auto found = rule.target(name); found && target.empty()) target = *found;
     if (target.empty())
       fail<InputError>("train.init_names: '{}': {} has no tensor of such a name{}", text, given.name,
-                       did_you_mean(rule.from, theirs, theirs.empty() ? "" : ", but " + some_of(theirs)));
+                       did_you_mean(rule.from, theirs, theirs.empty() ? "" : ", but " + few_names(theirs)));
     if (!contains(ours, target))
       fail<InputError>("train.init_names: '{}': the model has no '{}'{}", text, target,
-                       did_you_mean(target, ours, ", but " + some_of(ours)));
+                       did_you_mean(target, ours, ", but " + few_names(ours)));
   }
   return rules;
 }
@@ -224,7 +215,7 @@ std::string other_names(const Given& given, const std::vector<nn::Named>& wanted
   if (spare.empty()) return "";
   const std::string close = near(lacking[0], spare);
   return fmt::format(". It has {} that the model has not ({}){}: train.init_names says which is which",
-                     spare.size(), some_of(spare),
+                     spare.size(), few_names(spare),
                      close.empty() ? "" : fmt::format("; is {} its '{}'?", lacking[0], close));
 }
 
@@ -270,8 +261,8 @@ std::vector<std::string> init_weights(task::Task& task) {
         given.name,
         lacking.empty()
             ? ""
-            : fmt::format(": it lacks {} of {}: {}", lacking.size(), wanted.size(), some_of(lacking)),
-        unlike.empty() ? "" : fmt::format("; {} of other shapes: {}", unlike.size(), some_of(unlike)),
+            : fmt::format(": it lacks {} of {}: {}", lacking.size(), wanted.size(), few_names(lacking)),
+        unlike.empty() ? "" : fmt::format("; {} of other shapes: {}", unlike.size(), few_names(unlike)),
         other_names(given, wanted, lacking));
   if (std::none_of(taken.begin(), taken.end(),
                    [&](const nn::Named* each) { return weights.contains(each->name); }))
@@ -286,8 +277,8 @@ std::vector<std::string> init_weights(task::Task& task) {
     if (!contains(fresh, name)) unused.push_back(name);
   std::vector<std::string> lines = {
       fmt::format("weights of {}: {} of {} tensors taken", given.name, taken.size(), wanted.size())};
-  if (!fresh.empty()) lines[0] += fmt::format("; new, as the head is for others: {}", some_of(fresh));
-  if (!unused.empty()) lines[0] += fmt::format("; not used: {}", some_of(unused));
+  if (!fresh.empty()) lines[0] += fmt::format("; new, as the head is for others: {}", few_names(fresh));
+  if (!unused.empty()) lines[0] += fmt::format("; not used: {}", few_names(unused));
   for (size_t i = 0; given.task && i < std::min(task.inputs.size(), given.task->inputs.size()); ++i)
     if (task.inputs[i]->encoding() != given.task->inputs[i]->encoding())
       lines.push_back(fmt::format(
