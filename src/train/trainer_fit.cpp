@@ -101,15 +101,7 @@ void TrainerState::one_round() {
   for (Summary& each : progress_values(epoch_since)) values.push_back(std::move(each));
   values.push_back({"seconds", "", seconds});
   if (log) log_epoch(values);
-  step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
-  status.step = done();
-  status.steps = total;
-  status.epoch = static_cast<double>(done());
-  status.epochs = static_cast<double>(total);
-  status.unit = feed().unit();
-  status.samples = done() * fit_rows.training.samples();
-  status.per_second = static_cast<double>(fit_rows.training.samples()) / std::max(step_seconds, 1e-9);
-  status.seconds_left = static_cast<double>(total - done()) * step_seconds;
+  tell_pace(status, seconds, fit_rows.training.samples(), 1);
   if (!status.metrics.empty()) observer.step(status);
   if (every(lines) || last || ends_early())
     observer.message(total == 1 ? fmt::format("fitted to {} {}{}; {:.1f} s", fit_rows.training.samples(),

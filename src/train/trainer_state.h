@@ -192,6 +192,8 @@ struct TrainerState {
   /// Anew, by whatever metric.
   void forget_best();
   void report(double seconds);
+  /// What of a status is of time and place, after a step of so many samples; `epoch`: of how many steps.
+  void tell_pace(Status& status, double seconds, int64_t samples, int64_t epoch);
   /// The sums of so many steps as means.
   std::vector<NamedValue> means(double steps) const;
   DataTimes data_times() const;

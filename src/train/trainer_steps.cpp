@@ -101,24 +101,26 @@ bool TrainerState::one_step(StepMarks* marks) {
   return true;
 }
 
-void TrainerState::report(double seconds) {
+void TrainerState::tell_pace(Status& status, double seconds, int64_t samples, int64_t epoch) {
   step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
-  const double in_epoch = counted_steps();
-  const auto ratio = [&](int64_t steps) {
-    return static_cast<double>(steps) / static_cast<double>(steps_per_epoch);
-  };
-  Status status;
   status.step = done();
   status.steps = total;
-  status.epoch = ratio(done());
-  status.epochs = ratio(total);
+  status.epoch = static_cast<double>(done()) / static_cast<double>(epoch);
+  status.epochs = static_cast<double>(total) / static_cast<double>(epoch);
   status.unit = feed().unit();
-  status.samples = done() * recipe().train.batch;
+  status.samples = done() * samples;
+  status.per_second = static_cast<double>(samples) / std::max(step_seconds, 1e-9);
+  status.seconds_left = static_cast<double>(total - done()) * step_seconds;
+}
+
+void TrainerState::report(double seconds) {
+  const double in_epoch = counted_steps();
+  Status status;
+  tell_pace(status, seconds, recipe().train.batch, steps_per_epoch);
   status.loss = loss_sum / in_epoch;
   status.metrics = means(in_epoch);
-  status.per_second = static_cast<double>(recipe().train.batch) / step_seconds;
   const double tests_left = tests.feed ? std::ceil(status.epochs) - std::floor(status.epoch) : 0;
-  status.seconds_left = static_cast<double>(total - done()) * step_seconds + tests_left * test_seconds;
+  status.seconds_left += tests_left * test_seconds;
   observer.step(status);
 }
 
