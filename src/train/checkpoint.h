@@ -47,8 +47,7 @@ std::string checkpoint_name(int64_t step);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
 /// Writes checkpoint_name() into the folder and then removes all but the `keep` newest and that of step
-/// `keep_too`. When it cannot be
-/// written the IoError names the newest checkpoint that stays.
+/// `keep_too`. When it cannot be written the IoError names the newest checkpoint that stays.
 void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep,
                      int64_t keep_too = -1);
 

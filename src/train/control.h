@@ -1,9 +1,11 @@
 // Changing a training while it runs: `millrace ctl` writes requests into the run folder, the trainer takes
 // them between steps and notes them in the run's journal, which a resume replays.
 //
-// RUN/control/0001.json        a request: {"train.lr_scale": 0.5}; a trainer takes it by renaming it to
-// 0001.taken RUN/control/0001.answer      {"step": 120} or {"error": "…"}; ctl removes it RUN/control.jsonl
-// the journal: {"step", "key", "value", "time"} a line, in the order applied
+// RUN/control/0001.json: a request, {"train.lr_scale": 0.5}; a trainer takes it by renaming it to 0001.taken
+//
+// RUN/control/0001.answer: {"step": 120} or {"error": "…"}; ctl removes it
+//
+// RUN/control.jsonl: the journal, {"step", "key", "value", "time"} a line, in the order applied
 #pragma once
 
 #include <chrono>
