@@ -47,8 +47,8 @@ inline std::vector<std::string> split_list(std::string_view text, char at = ',')
   return parts;
 }
 
-/// The lines of a text without their ends, \n or \r\n. `whole`: without a last one that has no end, for it may
-/// still be written.
+/// The lines of a text without their ends, \n or \r\n. `whole`: without a last one that has no end, for it
+/// may still be written.
 inline std::vector<std::string> lines_in(std::string_view text, bool whole = false) {
   if (whole) text = text.substr(0, text.rfind('\n') + 1);
   std::vector<std::string> lines = split(text, '\n');

@@ -17,8 +17,7 @@ Bindings parse_sizes(const std::string& text, const std::vector<SessionValue>& i
     part.erase(0, part.find_first_not_of(' '));
     const size_t at = part.rfind('=');
     const int64_t size = at == std::string::npos ? 0 : number_from(trimmed(part.substr(at + 1))).value_or(0);
-    if (size < 1)
-      fail<InputError>("--sizes {}: '{}' is no NAME=SIZE with a size of 1 or more", text, part);
+    if (size < 1) fail<InputError>("--sizes {}: '{}' is no NAME=SIZE with a size of 1 or more", text, part);
     const std::string name = part.substr(0, at);
     if (!known.contains(name))
       fail<InputError>("--sizes {}: the model's inputs have no dimension '{}'{}", text, name,

@@ -69,8 +69,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
     const auto begin = std::chrono::steady_clock::now();
     graph = run_pass(*pass, std::move(graph), context);
     graph.verify();
-    if (report)
-      report->push_back({std::string(pass->name), seconds_since(begin), graph.size()});
+    if (report) report->push_back({std::string(pass->name), seconds_since(begin), graph.size()});
     if (dump) fmt::print(stderr, "after {}:\n{}\n", pass->name, graph.str());
   }
   return graph;

@@ -204,8 +204,8 @@ void Draft::leave_out_untold(const Section& output) {
   const auto values = data::read_columns(*some, 0, some->count(), {&place, 1});
   bool missing = false;
   for (size_t i = 0; i < values[0].size() && !missing; ++i)
-    missing = !values[0].has(i) ||
-              (values[0].kind == data::ColumnKind::real && std::isnan(values[0].reals[i]));
+    missing =
+        !values[0].has(i) || (values[0].kind == data::ColumnKind::real && std::isnan(values[0].reals[i]));
   if (!missing) return;
   where = data::has_a_value(column);
   const int64_t before = all->count();

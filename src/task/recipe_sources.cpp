@@ -21,8 +21,7 @@ void check_stream(const Recipe& recipe) {
     fail<InputError>(
         "a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
         "train.steps");
-  if (!data.missing.empty())
-    fail<InputError>("data.missing is for files that are opened, not for streams");
+  if (!data.missing.empty()) fail<InputError>("data.missing is for files that are opened, not for streams");
   if (data.test_share > 0 || !data.test_where.empty())
     fail<InputError>("of a stream nothing can be kept to test on: give data.test instead of data.{}",
                      data.test_share > 0 ? "test_share" : "test_where");
@@ -43,8 +42,7 @@ void check_tests(const Recipe& recipe) {
   if (!data.test.empty()) given.push_back("data.test");
   if (!data.test_where.empty()) given.push_back("data.test_where");
   if (data.test_share > 0) given.push_back("data.test_share");
-  if (given.size() > 1)
-    fail<InputError>("{} and {} both say what to test on: give one", given[0], given[1]);
+  if (given.size() > 1) fail<InputError>("{} and {} both say what to test on: give one", given[0], given[1]);
   if (data.test_by != "random" && data.test_share == 0)
     fail<InputError>(
         "data.test_by = \"{}\" divides what data.test_share keeps of data.train, and that is 0: give it, "

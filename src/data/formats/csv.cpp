@@ -443,22 +443,20 @@ class Csv final : public Dataset {
 
 }  // namespace
 
-MILLRACE_FORMAT(csv){.name = "csv",
-                     .doc = "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
-                     .place = 80,
-                     .matches =
-                         [](std::string_view path, std::span<const uint8_t> head) {
-                           return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
-                                  !contains(head, 0);
-                         },
-                     .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
-                       return std::make_unique<Csv>(path, std::move(files), OpenOptions());
-                     },
-                     .create = create_csv,
-                     .open_known = [](const std::string& path, Files files,
-                                      const OpenOptions& options) -> std::unique_ptr<Dataset> {
-                       return std::make_unique<Csv>(path, std::move(files), options);
-                     },
-                     .pipes = true};
+MILLRACE_FORMAT(csv){
+    .name = "csv",
+    .doc = "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
+    .place = 80,
+    .matches =
+        [](std::string_view path, std::span<const uint8_t> head) {
+          return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) && !contains(head, 0);
+        },
+    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+      return std::make_unique<Csv>(path, std::move(files), OpenOptions());
+    },
+    .create = create_csv,
+    .open_known = [](const std::string& path, Files files, const OpenOptions& options)
+        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), options); },
+    .pipes = true};
 
 }  // namespace millrace::data

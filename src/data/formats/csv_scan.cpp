@@ -1,6 +1,8 @@
 #include "data/formats/csv_scan.h"
 
-#include "base/parse_number.h"
+#include <optional>
+
+#include "base/number_from.h"
 
 namespace millrace::data {
 namespace {
@@ -11,7 +13,9 @@ bool parse(std::string_view text, T& number) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return false;
   }
-  return parse_number(text, number);
+  const std::optional<T> value = number_from<T>(text);
+  if (value) number = *value;
+  return value.has_value();
 }
 
 }  // namespace

@@ -197,8 +197,7 @@ std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t
 std::shared_ptr<const RandomAccessFile> decompress_file(const RandomAccessFile& file, Compression compression,
                                                         uint64_t limit) {
   try {
-    return memory_file(file.path(),
-                       Bytes(decompress(compression, file.read(0, file.size()).view(), limit)));
+    return memory_file(file.path(), Bytes(decompress(compression, file.read(0, file.size()).view(), limit)));
   } catch (const InputError& error) {
     fail<InputError>("{}: {}", file.path(), error.what());
   }

@@ -65,9 +65,8 @@ std::vector<Neighbour> neighbours(ImportCall& call, Value x, const SampledAxis& 
     if (count == 2) one.weight = k == 0 ? call.b.sub(call.fill(t, 1), t) : t;
     if (count == 4) one.weight = cubic_weight(call, t, k);
     if (sampling.outside == Outside::zeros)
-      one.inside =
-          call.graph.add("logical_and", {call.compare("greater_equal", at, 0),
-                                         call.compare("less", at, static_cast<double>(axis.size))});
+      one.inside = call.graph.add("logical_and", {call.compare("greater_equal", at, 0),
+                                                  call.compare("less", at, static_cast<double>(axis.size))});
     if (sampling.outside == Outside::reflection)
       at = call.graph.add("trunc", {reflected(call, at, axis.low, axis.high)});
     one.index = call.b.cast(call.clamp(at, 0, static_cast<double>(axis.size - 1)), i64);

@@ -97,8 +97,8 @@ Value leaves_of(onnx::ImportCall& call, const Forest& forest, Value x) {
       }
       takes = call.b.select(call.compare("equal", mode, static_cast<double>(m)), holds, takes);
     }
-    takes = call.b.select(call.graph.add("is_nan", {value}),
-                          call.compare("not_equal", of_nodes(missing), 0), takes);
+    takes = call.b.select(call.graph.add("is_nan", {value}), call.compare("not_equal", of_nodes(missing), 0),
+                          takes);
     at = call.b.select(takes, of_nodes(yes), of_nodes(no));
   }
   return at;

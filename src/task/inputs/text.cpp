@@ -77,9 +77,7 @@ MILLRACE_INPUT(text){
       const std::string column = data::find_text_column(samples, taken);
       // Beside numbers a text is one of the columns of a table, unless it is called so.
       for (const data::Column& other : samples.columns())
-        if (column != "text" && data::is_numeric(other.kind) &&
-            !contains(taken, other.name))
-          return {};
+        if (column != "text" && data::is_numeric(other.kind) && !contains(taken, other.name)) return {};
       if (column.empty() || (column != "text" && !are_to_read(samples, column))) return {};
       return {column};
     },

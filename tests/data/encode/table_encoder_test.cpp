@@ -185,9 +185,7 @@ TEST_CASE("the graph encodes numbers as f64 arithmetic rounded once does, to the
     }
   const Type types[] = {raw.type()};
   const Graph graph = capture(
-      [&](std::span<const Tensor> in) {
-        return std::vector<Tensor>{encode_numbers(in[0], encoder.dense())};
-      },
+      [&](std::span<const Tensor> in) { return std::vector<Tensor>{encode_numbers(in[0], encoder.dense())}; },
       types);
   for (const char* target : {"ref", "cpu"}) {
     Program program = Program::compile(graph, {.target = target});

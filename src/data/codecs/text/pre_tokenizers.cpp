@@ -109,12 +109,12 @@ PreTokenizer characters(bool (*test)(char32_t), Behaviour behaviour) {
 }
 
 PreTokenizer split(std::shared_ptr<const Pattern> pattern, Behaviour behaviour, bool invert) {
-  return each_word([pattern = std::move(pattern), behaviour, invert](const Word& word,
-                                                                     std::vector<Word>& result) {
-    std::vector<Range> matches;
-    pattern->find(word.text, matches);
-    add_parts(word, behave(parts_of(word.text, matches, invert), behaviour), result);
-  });
+  return each_word(
+      [pattern = std::move(pattern), behaviour, invert](const Word& word, std::vector<Word>& result) {
+        std::vector<Range> matches;
+        pattern->find(word.text, matches);
+        add_parts(word, behave(parts_of(word.text, matches, invert), behaviour), result);
+      });
 }
 
 /// Runs of word characters, and runs of what is neither those nor white space.
@@ -201,8 +201,8 @@ PreTokenizer byte_level(bool prefix, bool cuts) {
 
 PreTokenizer metaspace_words(const Json& json) {
   const std::string replacement = json.text("replacement"),
-                    scheme = json.text("prepend_scheme",
-                                       json.flag("add_prefix_space", true) ? "always" : "never");
+                    scheme =
+                        json.text("prepend_scheme", json.flag("add_prefix_space", true) ? "always" : "never");
   const bool splits = json.flag("split", true);
   if (count_characters(replacement) != 1)
     fail<InputError>("{}: the replacement must be one character, not '{}'", json.where, replacement);
