@@ -68,7 +68,7 @@ endfunction()
 
 # millrace_precompile(TARGET HEADER…): what nearly every source of a target includes is read once. Sources
 # must still include what they use: with -DMILLRACE_BATCHES=OFF they are compiled without it. Those with
-# options of their own (vectors, say) cannot use it: SKIP_PRECOMPILE_HEADERS.
+# their own options of code generation cannot use it: SKIP_PRECOMPILE_HEADERS.
 function(millrace_precompile target)
   if(MILLRACE_BATCHES)
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable>

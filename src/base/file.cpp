@@ -263,14 +263,14 @@ void write_unflushed(const fs::path& path, std::span<const uint8_t> bytes) {
   if (std::fclose(file) != 0 || !written) fail_writing(path, "write it", written ? errno : error);
 }
 
-void append_lines(const fs::path& path, std::string_view lines, std::string_view action) {
+void append_lines(const fs::path& path, std::string_view lines, std::string_view action, bool flushed) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) fail_writing(path, action, errno);
   const off_t before = ::lseek(file, 0, SEEK_END);
-  errno = ENOSPC;  // what a write that ends early means
+  if (before >= 0) errno = ENOSPC;  // what a write that ends early means
   const bool written = before >= 0 &&
                        ::write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()) &&
-                       ::fsync(file) == 0;
+                       (!flushed || ::fsync(file) == 0);
   const int error = errno;
   const bool undone = written || before < 0 || ::ftruncate(file, before) == 0;
   ::close(file);

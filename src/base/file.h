@@ -89,9 +89,10 @@ void remove_unfinished(const std::filesystem::path& folder,
 
 /// A new file that is not flushed to the disk: of the many in a folder that gets its name when all are there.
 void write_unflushed(const std::filesystem::path& path, std::span<const uint8_t> bytes);
-/// Adds lines to a file, which is made where it is not there; they are on the disk when this returns. When
-/// that fails, the IoError says what it was ("note a bad step"), and nothing of them stays.
-void append_lines(const std::filesystem::path& path, std::string_view lines, std::string_view action);
+/// Adds lines to a file, which is made where it is not there; with `flushed` they are on the disk when this
+/// returns. When that fails, the IoError says what it was ("note a bad step"), and nothing of them stays.
+void append_lines(const std::filesystem::path& path, std::string_view lines, std::string_view action,
+                  bool flushed = true);
 
 /// AtomicFile in one call.
 void write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes, unsigned mode = 0644);

@@ -1,5 +1,4 @@
-// Nearest neighbours of what is no table: pictures and sounds by all their numbers, texts by their
-// words.
+// Nearest neighbours of what is no table: pictures and sounds by all their numbers, texts by their words.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

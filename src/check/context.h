@@ -86,8 +86,8 @@ class Context {
 
   /// The loss as a graph.
   const Recorded& recorded();
-  /// Of the loss of batch 0 in training mode the gradients by the weights as they are now, and by the results
-  /// of layers.
+  /// The values of weights, as they are now, and of layers' results, and the gradients of the loss of batch 0
+  /// in training mode by them.
   const std::vector<Signal>& signals();
   /// The compiled step; its optimiser's state is zero and the weights are as they were drawn.
   optim::TrainStep& step();

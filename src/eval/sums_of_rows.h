@@ -18,7 +18,7 @@ class ShareOfRows final : public Metric {
  public:
   explicit ShareOfRows(Right right) : is_right_(std::move(right)) {}
   void update(const Judged& judged) override {
-    const size_t count = judged.labels.size() + judged.values.size();  // one of them is empty
+    const size_t count = judged.labels.empty() ? judged.values.size() : judged.labels.size();
     for (size_t i = 0; i < count; ++i) right_ += is_right_(judged, i);
     count_ += static_cast<int64_t>(count);
   }

@@ -34,7 +34,7 @@ std::unique_ptr<Metric> text_metric(Gathered gathered) {
   return std::make_unique<TextMetric<Gathered>>(std::move(gathered));
 }
 
-/// The metric that begins with this one each time: more alike is better, from 0 to `highest`.
+/// The metric whose state begins as a copy of `begin`: more alike is better, from 0 to `highest`.
 template <typename Gathered>
 MetricKind text_similarity(const char* name, const char* doc, double highest, Gathered begin) {
   return {

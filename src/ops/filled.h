@@ -10,7 +10,7 @@ namespace millrace::ops {
 /// The scalar that `value` is everywhere: a scalar constant, maybe broadcast; null when it is none.
 const Array* filled_with(const Graph& graph, Value value);
 bool is_filled_with(const Graph& graph, Value value, double number);
-/// The number that `value` is everywhere, where it may be reshaped, too.
+/// The number of a scalar constant, maybe broadcast or reshaped; nullopt when `value` is none.
 std::optional<double> number_of(const Graph& graph, Value value);
 
 }  // namespace millrace::ops

@@ -18,8 +18,8 @@ std::pair<double, double> betas_of(const Settings& settings);
 Value decayed(Update& u, bool decoupled);
 /// u.state[0] and [1], the first and second moment, with this gradient.
 void update_moments(Update& u, double beta1, double beta2);
-/// Scalars of a step, by which moments that were 0 at first are corrected: 1 / (1 − β1^t) and
-/// 1 / sqrt(1 − β2^t).
+/// Scalars of a step, by which moments that were 0 at first are corrected: 1 / (1 − β1^t) and 1 / sqrt(1 −
+/// β2^t).
 std::vector<double> corrections(int64_t step, double beta1, double beta2);
 /// Adam's step from `parameter`, with the moments updated and corrections() as u.scalars.
 Value adam_step(Update& u, Value parameter, double beta1, double beta2, double epsilon);

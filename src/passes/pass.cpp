@@ -23,7 +23,7 @@ namespace millrace {
 namespace {
 
 /// The pass names listed in an environment variable, each checked.
-std::vector<std::string> listed(const char* variable) {
+std::vector<std::string> passes_in(const char* variable) {
   const char* value = std::getenv(variable);
   std::vector<std::string> names = split_list(value ? value : "");
   for (const std::string& name : names) {
@@ -59,9 +59,9 @@ Graph run_pass(const Pass& pass, Graph graph, const PassContext& context) {
 }
 
 Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* report) {
-  const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
+  const std::vector<std::string> dumped = passes_in("MILLRACE_DUMP");
   PassContext context = given;
-  context.disabled = listed("MILLRACE_DISABLE");
+  context.disabled = passes_in("MILLRACE_DISABLE");
   for (const Pass* pass : passes().all()) {
     if (contains(context.disabled, pass->name)) continue;
     const bool dump = contains(dumped, pass->name);

@@ -118,7 +118,7 @@ class Output {
   const std::vector<double>& thresholds() const { return thresholds_; }
 
   Section section_;
-  ChosenLoss loss_;
+  ChosenLoss loss_;  // set by kinds without a loss() of their own
 
  private:
   eval::Calibration calibration_;

@@ -45,7 +45,7 @@ void set_override(Items& items, const std::string& key, std::string_view text, c
   }
   items.values.erase(key);
   items.add_table(key, where, order);
-  for (const auto part : split_list(text.substr(1, text.size() - 2))) {
+  for (const auto part : split_items(text.substr(1, text.size() - 2))) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) fail<InputError>("{}: '{}' is not key=value", where, part);
     set_override(items, inside + std::string(trimmed(part.substr(0, equals))),
@@ -109,7 +109,7 @@ void Items::add(const std::string& key, Raw raw, int64_t order) {
   values.insert_or_assign(key, std::move(raw));
 }
 
-std::vector<std::string_view> split_list(std::string_view text) {
+std::vector<std::string_view> split_items(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
   char quote = 0;
@@ -137,7 +137,7 @@ Raw override_value(std::string_view text, const std::string& where) {
   Raw raw{std::string(text), std::string(text), where, 0};
   if (enclosed(text, '[', ']')) {
     std::vector<Raw> list;
-    for (const auto part : split_list(text.substr(1, text.size() - 2))) {
+    for (const auto part : split_items(text.substr(1, text.size() - 2))) {
       if (part.starts_with('[')) fail<InputError>("{}: no key of a recipe has lists in a list", where);
       list.push_back(override_value(part, where));
     }
@@ -207,7 +207,7 @@ SettingValue as_setting(SettingValue value, const std::string& spelt, const Sett
     if (!list) return std::vector<std::string>{spelt};
     if (std::holds_alternative<std::vector<double>>(value)) {
       std::vector<std::string> texts;
-      for (const auto part : split_list(std::string_view(spelt).substr(1, spelt.size() - 2)))
+      for (const auto part : split_items(std::string_view(spelt).substr(1, spelt.size() - 2)))
         texts.emplace_back(part);
       return texts;
     }

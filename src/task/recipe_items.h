@@ -62,6 +62,6 @@ SettingValue setting_value(const Raw& raw, const std::string& key);
 SettingValue as_setting(SettingValue value, const std::string& spelt, const SettingValue& usual);
 
 /// Splits at commas that stand in no bracket and no quotes.
-std::vector<std::string_view> split_list(std::string_view text);
+std::vector<std::string_view> split_items(std::string_view text);
 
 }  // namespace millrace::task

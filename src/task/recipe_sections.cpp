@@ -225,6 +225,7 @@ ChosenLoss chosen_loss(const Section& output, std::span<const double> weights, c
 }
 
 Tensor ChosenLoss::operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
+  MILLRACE_CHECK(kind, "an output without a loss");
   if (weights.empty()) return kind->make(logits, targets, settings, mean);
   Array array(f32, {std::ssize(weights)});
   std::copy(weights.begin(), weights.end(), array.as<float>().begin());

@@ -67,7 +67,7 @@ void BadList::add(const std::string& set, const std::vector<data::BadSample>& sa
       lines += track::json_line(
                    {{"set", set}, {"index", sample.index}, {"name", sample.name}, {"why", sample.why}}) +
                "\n";
-  if (!lines.empty()) append_lines(path_, lines, "list the bad samples");
+  if (!lines.empty()) append_lines(path_, lines, "list the bad samples", false);
 }
 
 }  // namespace millrace::train

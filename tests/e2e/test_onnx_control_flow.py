@@ -181,6 +181,16 @@ def test_sequences_of_a_scan_have_one_length(millrace, tmp_path, opset):
     assert "its sequences have different lengths" in millrace("inspect", tmp_path / "uneven.onnx", code=1).stderr
 
 
+def test_tensors_of_different_ranks_are_not_stacked(millrace, tmp_path):
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    stacks (float[3] a, float[1,1,3] b) => (float y) {
+      both = SequenceConstruct(a, b)
+      y = ConcatFromSequence<axis = -1, new_axis = 1>(both)
+    }""")
+    onnx.save(model, tmp_path / "ranks.onnx")
+    assert "it stacks tensors of different ranks" in millrace("inspect", tmp_path / "ranks.onnx", code=1).stderr
+
+
 def test_functions_of_a_model_are_inlined(agree):
     # Nested, with attributes by reference and by default, and names that the caller and both functions use.
     text = """calls (float[3] x) => (float[3] y, float[3] t) {

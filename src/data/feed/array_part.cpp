@@ -36,7 +36,7 @@ std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey*
     reader_(from, index, 1, rows);
   } catch (const Error& error) {
     if (!options_.bad_samples) throw;
-    return bad_reason(error, from, index);
+    return reason_or_rethrow(error, from, index);
   }
   return {};
 }

@@ -45,7 +45,7 @@ std::string GroupPart::read(const Dataset& from, int64_t index, const SampleKey*
     read_rows(from, index, stored);
   } catch (const Error& error) {
     if (!options_.bad_samples) throw;
-    return bad_reason(error, from, index);
+    return reason_or_rethrow(error, from, index);
   }
   return {};
 }

@@ -20,7 +20,7 @@ size_t row_bytes(const Type& type, int64_t length) {
   return static_cast<size_t>(size);
 }
 
-std::string bad_reason(const Error& error, const Dataset& from, int64_t index) {
+std::string reason_or_rethrow(const Error& error, const Dataset& from, int64_t index) {
   if (dynamic_cast<const RemoteError*>(&error) || dynamic_cast<const InternalError*>(&error)) throw;
   const std::string message = error.what(), name = from.name(index) + ": ";
   return message.starts_with(name) ? message.substr(name.size()) : message;

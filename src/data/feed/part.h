@@ -38,7 +38,7 @@ size_t row_bytes(const Type& type, int64_t length);
 
 /// In a handler of an error that reading a sample ended in: why the sample is bad, without its name, which is
 /// told beside it. Throws it again where it is no fault of the sample: its server is away, Millrace is wrong.
-std::string bad_reason(const Error& error, const Dataset& from, int64_t index);
+std::string reason_or_rethrow(const Error& error, const Dataset& from, int64_t index);
 
 /// All members may be called from many threads at once.
 class Part {

@@ -93,7 +93,7 @@ std::string PicturePart::read(const Dataset& from, int64_t index, const SampleKe
   try {
     picture = picture_of(from, index);
   } catch (const Error& error) {
-    return bad_reason(error, from, index);
+    return reason_or_rethrow(error, from, index);
   }
   const auto bad = [&](std::string why) {
     require_mapped_file(picture.bytes.data());  // not the picture's fault

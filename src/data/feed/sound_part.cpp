@@ -58,7 +58,7 @@ std::string SoundPart::read(const Dataset& from, int64_t index, const SampleKey*
   try {
     value = from.read(index, column_.in(from));
   } catch (const Error& error) {
-    return bad_reason(error, from, index);
+    return reason_or_rethrow(error, from, index);
   }
   const auto* bytes = std::get_if<Bytes>(&value);
   std::string why =

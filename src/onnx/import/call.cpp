@@ -106,6 +106,7 @@ Value ImportCall::stacked(const std::vector<Value>& slices, int64_t axis) {
   std::vector<Value> parts;
   for (const Value each : slices) {
     Shape shape = b.shape(each);
+    if (axis > static_cast<int64_t>(shape.size())) refuse("it stacks tensors of different ranks");
     shape.insert(shape.begin() + axis, Dim(1));
     parts.push_back(b.reshape(each, shape));
   }

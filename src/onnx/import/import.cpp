@@ -456,8 +456,9 @@ class Importer : public NestedGraphs {
                                         : &in_bodies_);
       check_ranks(one);
       const auto run = [&](ImportCall& each) { return rule ? rule->run(each) : element_wise(each, *same); };
+      const bool elementwise = same != nullptr;
       for (int k = 0; k < one.count(); ++k)
-        if (one.bounded(k)) return carried(one, run, same != nullptr);
+        if (one.bounded(k)) return carried(one, run, elementwise);
       return run(one);
     };
     if (all_known(graph(), operands) && !takes_graphs(node))

@@ -22,7 +22,7 @@ MILLRACE_ONNX_IMPORT(Split) {
   std::vector<Value> results;
   int64_t at = 0;
   for (const int64_t part : parts) {
-    if (part < 0 || at + part > size) call.refuse("its parts are more than there is");
+    if (part < 0 || part > size - at) call.refuse("its parts are more than there is");
     results.push_back(call.part(call[0], axis, at, at + part));
     at += part;
   }

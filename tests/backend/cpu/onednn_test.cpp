@@ -146,7 +146,9 @@ std::vector<Array> packed_by(const std::string& op, const Type& first, const Arr
       {graph, node, {wish.operands[0].value_or(Layout{}), {}}, {wish.results[0].value_or(Layout{})}});
   const auto* const packing = dynamic_cast<const PackingKernel*>(kernel.get());
   REQUIRE(packing);
-  return packing->packed();
+  const std::vector<Array> packed = packing->packed();
+  REQUIRE(!packed.empty());
+  return packed;
 }
 
 /// conv2d and its two gradients.

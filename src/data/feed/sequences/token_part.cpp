@@ -63,7 +63,7 @@ std::string TokenPart::read(const Dataset& from, int64_t index, const SampleKey*
   try {
     value = from.read(index, reader_.column.in(from));
   } catch (const InputError& error) {
-    return bad_reason(error, from, index);
+    return reason_or_rethrow(error, from, index);
   }
   auto* const places = reinterpret_cast<int64_t*>(stored);
   const int64_t most = options_.length + options_.behind();

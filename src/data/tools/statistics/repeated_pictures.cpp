@@ -43,12 +43,14 @@ std::vector<Seen> look_around(int64_t count, size_t most, LookClock::time_point 
   std::vector<Seen> seen(std::min(most, static_cast<size_t>(count)));
   parallel_parts(std::ssize(seen), 8, 0, [&](int64_t first, int64_t last) {
     PictureReader reader;
-    for (int64_t i = first; i < last && LookClock::now() < end; ++i) try {
+    for (int64_t i = first; i < last && LookClock::now() < end; ++i) {
+      try {
         look(i * step % count, reader, seen[static_cast<size_t>(i)]);
       } catch (const RemoteError&) {
         throw;                  // the server is away, and would be asked for each picture again
       } catch (const Error&) {  // told of where it is read
       }
+    }
   });
   std::erase_if(seen, [](const Seen& each) { return !each.good; });
   return seen;
