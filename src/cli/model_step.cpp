@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "base/is_run.h"
 #include "cli/model_sizes.h"
-#include "runtime/ready.h"
 #include "session/format.h"
 #include "session/summary.h"
 
@@ -63,8 +62,7 @@ ModelStep::ModelStep(const StepArguments& a) {
     options.inputs.emplace(static_cast<int>(model.inputs.size() + i), model.weights[i]);
   precision_ = options.precision;
   const Graph graph = model.graph(sizes_);
-  program_.emplace(model.compile.ready ? compile_ready(graph, options) : Executable::compile(graph, options),
-                   options.inputs);
+  program_.emplace(Executable::compile(graph, options), options.inputs);
   for (size_t i = 0; i < model.inputs.size(); ++i)
     fill_made_up(program_->input(static_cast<int>(i)), 1, i + 1);
   if (!model.inputs.empty())

@@ -37,14 +37,14 @@ constexpr double kLong = 1e8;
 class Lowering {
  public:
   Lowering(const Graph& graph, const Target& target, const std::string& precision,
-           const CompileOptions& options, DeviceContext device, Lower what = Lower::graph)
+           const CompileOptions& options, DeviceContext device, bool keep = false)
       : graph_(graph),
         target_(target),
         precision_(precision),
         options_(options),
         device_(device),
         choices_(options.choices),
-        what_(what) {}
+        keep_(keep) {}
 
   Lowered run() {
     if (options_.memory > 0) {
@@ -89,7 +89,7 @@ class Lowering {
         drop_bytes,
         &now_.copies,
         target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}};
-    return what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
+    return options_.ready ? graph_ : run_passes(graph_, context, &now_.passes);
   }
 
   /// What a node of constants gives: by the reference back end, or where that would take long by a program.
@@ -108,9 +108,9 @@ class Lowering {
   /// Passes, layouts and plan, with so many bytes of activations computed again.
   void lower(int64_t drop_bytes) {
     Graph lowered = pass(drop_bytes);
-    if (what_ == Lower::and_keep) now_.lowered = std::make_shared<const Graph>(lowered);
+    if (keep_) now_.lowered = std::make_shared<const Graph>(lowered);
     // What is ready may lie in a file, which all map: it is not copied.
-    if (what_ != Lower::from_ready) lowered = share_constants(lowered);
+    if (!options_.ready) lowered = share_constants(lowered);
     now_.donations = now_.copies.donations;
     const int64_t lowered_at = clock_now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
@@ -120,7 +120,7 @@ class Lowering {
     do {
       now_.plan = make_plan(
           laid_out, target_,
-          {now_.donations, choices_, options_.exact, frugal_, {}, true, what_ == Lower::from_ready}, device_);
+          {now_.donations, choices_, options_.exact, frugal_, {}, true, options_.ready}, device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -280,7 +280,7 @@ class Lowering {
   const CompileOptions& options_;
   DeviceContext device_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
-  const Lower what_;
+  const bool keep_;  // the graph as passes leave it
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
   bool untimed_ = false;          // nothing is timed
   bool repeat_ = false;           // copies of parameters are made where they are read
@@ -302,8 +302,8 @@ int64_t Lowered::bound_bytes() const {
 }
 
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, DeviceContext device, Lower what) {
-  return Lowering(graph, target, precision, options, device, what).run();
+              const CompileOptions& options, DeviceContext device, bool keep) {
+  return Lowering(graph, target, precision, options, device, keep).run();
 }
 
 std::string precision_on(const Target& target, const CompileOptions& options) {

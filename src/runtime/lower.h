@@ -14,13 +14,6 @@
 
 namespace millrace {
 
-/// What is lowered, and what for.
-enum class Lower {
-  graph,       // a graph, for a program
-  and_keep,    // the same; `lowered` is kept
-  from_ready,  // what another lowering kept: no pass is run, and kernels are timed where nothing similar was
-};
-
 struct Lowered {
   Plan plan;
   std::vector<PassInfo> passes;
@@ -32,10 +25,12 @@ struct Lowered {
   int64_t bound_bytes() const;
 };
 
-/// Lowers for a target in "fp32", "bf16" or "fp16". What is measured on the way is measured on the device.
-/// InputError when the memory that the options allow is too little (naming the least).
+/// Lowers for a target in "fp32", "bf16" or "fp16"; what is ready (CompileOptions::ready) without passes, and
+/// kernels are timed where nothing similar was. What is measured on the way is measured on the device. `keep`:
+/// whether `lowered` is asked for. InputError when the memory that the options allow is too little (naming the
+/// least).
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, DeviceContext device, Lower what = Lower::graph);
+              const CompileOptions& options, DeviceContext device, bool keep = false);
 
 /// The precision asked for, as the target computes it. InputError when there is none such.
 std::string precision_on(const Target& target, const CompileOptions& options);

@@ -384,8 +384,9 @@ struct Program::Impl {
 
 /// Makes executables, of graphs and of what passes made of them.
 struct Compiler {
+  /// `keep`: for ready_of().
   static std::shared_ptr<const Executable> compile(const Graph& graph, const CompileOptions& options,
-                                                   Lower what);
+                                                   bool keep);
   static ReadyGraph ready_of(const Executable& executable) {
     ReadyGraph ready{*executable.impl_->lowered, executable.impl_->plan.choices, {}};
     const std::vector<Array> used = executable.constants();
@@ -402,20 +403,16 @@ struct Compiler {
 };
 
 std::shared_ptr<const Executable> Executable::compile(const Graph& graph, const CompileOptions& options) {
-  return Compiler::compile(graph, options, Lower::graph);
+  return Compiler::compile(graph, options, false);
 }
 
 ReadyGraph make_ready(const Graph& graph, const CompileOptions& options) {
   MILLRACE_CHECK(options.donations.empty() && options.memory == 0, "what is kept has neither");
-  return Compiler::ready_of(*Compiler::compile(graph, options, Lower::and_keep));
-}
-
-std::shared_ptr<const Executable> compile_ready(const Graph& graph, const CompileOptions& options) {
-  return Compiler::compile(graph, options, Lower::from_ready);
+  return Compiler::ready_of(*Compiler::compile(graph, options, true));
 }
 
 std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const CompileOptions& options,
-                                                    Lower what) {
+                                                    bool keep) {
   check_operators();
   const Device& device = device_named(options.target);
   const Target& target = device.target();
@@ -428,7 +425,7 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());
   impl->user_outputs = static_cast<int>(special.outputs().size());
-  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, device.context(), what);
+  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, device.context(), keep);
   release_packed_constants(impl->plan);
   impl->donated.resize(impl->plan.source.graph.inputs().size());
   for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;

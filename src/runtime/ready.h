@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,12 +22,11 @@ struct ReadyGraph {
   std::vector<PackedConstant> packed;
 };
 
-/// Compiles, and gives what compile_ready() needs. As Executable::compile(); no donations, no limit of
+/// Compiles, and gives what can be compiled with CompileOptions::ready, the same options and these choices: of
+/// a problem that has none the nearest one's is taken. As Executable::compile(); no donations, no limit of
 /// memory.
 ReadyGraph make_ready(const Graph& graph, const CompileOptions& options);
 /// The graph alone, as passes leave it where nothing is timed: for sizes that nobody runs now.
 Graph make_ready_untimed(const Graph& graph, const CompileOptions& options);
-/// `options`: those of make_ready(), with its choices. Of a problem that has none the nearest one's is taken.
-std::shared_ptr<const Executable> compile_ready(const Graph& graph, const CompileOptions& options);
 
 }  // namespace millrace

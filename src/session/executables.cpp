@@ -6,7 +6,6 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "base/size_text.h"
-#include "runtime/ready.h"
 #include "session/sizes.h"
 
 namespace millrace {
@@ -164,7 +163,7 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     std::shared_ptr<const Executable> executable = [&] {
       const Graph graph = model_.graph(sized->sizes);
       require_outputs(graph, model_.outputs);
-      return options.ready ? compile_ready(graph, options) : Executable::compile(graph, options);
+      return Executable::compile(graph, options);
     }();
     // What importing, folding and packing took, and the graph with its constants.
     give_back_free_memory();
