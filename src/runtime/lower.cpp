@@ -1,6 +1,7 @@
 #include "runtime/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -111,7 +112,6 @@ class Lowering {
     if (keep_) now_.lowered = std::make_shared<const Graph>(lowered);
     // What is ready may lie in a file, which all map: it is not copied.
     if (!options_.ready) lowered = share_constants(lowered);
-    now_.donations = now_.copies.donations;
     const int64_t lowered_at = clock_now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
     const int64_t laid_out_at = clock_now();
@@ -120,7 +120,7 @@ class Lowering {
     do {
       now_.plan = make_plan(
           laid_out, target_,
-          {now_.donations, choices_, options_.exact, frugal_, {}, true, options_.ready}, device_);
+          {now_.copies.donations, choices_, options_.exact, frugal_, {}, true, options_.ready}, device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -290,12 +290,18 @@ class Lowering {
 
 }  // namespace
 
-int64_t Lowered::bound_bytes() const {
+int64_t Lowered::argument_bytes() const {
   int64_t bytes = 0;
   const Graph& graph = plan.source.graph;
   for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
   for (size_t o = 0; o < graph.outputs().size(); ++o)
-    if (!donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
+    if (!copies.donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
+  return bytes;
+}
+
+int64_t Lowered::bound_bytes() const {
+  int64_t bytes = argument_bytes();
+  const Graph& graph = plan.source.graph;
   for (int i = 0; i < graph.size(); ++i)
     if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
   return bytes;

@@ -1,7 +1,6 @@
 // From a graph of fixed shapes to a plan: passes, layouts, providers, and what fits into memory.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,17 +17,18 @@ struct Lowered {
   Plan plan;
   std::vector<PassInfo> passes;
   std::shared_ptr<const Graph> lowered;  // as the passes leave it, where that is asked for
-  Copies copies;                 // kept of parameters; their inputs and outputs come behind the graph's own
-  std::map<int, int> donations;  // output → input, those of copies included
+  Copies copies;  // kept of parameters, behind the graph's own inputs and outputs; and the donations of all
 
-  /// Bytes of inputs, outputs that are not donated, and constants.
+  /// Bytes of inputs and of outputs that are not donated.
+  int64_t argument_bytes() const;
+  /// Those, and of constants.
   int64_t bound_bytes() const;
 };
 
 /// Lowers for a target in "fp32", "bf16" or "fp16"; what is ready (CompileOptions::ready) without passes, and
-/// kernels are timed where nothing similar was. What is measured on the way is measured on the device. `keep`:
-/// whether `lowered` is asked for. InputError when the memory that the options allow is too little (naming the
-/// least).
+/// kernels are timed where nothing similar was. What is measured on the way is measured on the device.
+/// `keep`: whether `lowered` is asked for. InputError when the memory that the options allow is too little
+/// (naming the least).
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
               const CompileOptions& options, DeviceContext device, bool keep = false);
 

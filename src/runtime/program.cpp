@@ -71,14 +71,7 @@ const std::string& Executable::device() const { return impl_->device->name; }
 
 std::vector<Array> Executable::constants() const { return constants_of(impl_->plan); }
 
-int64_t Executable::program_bytes() const {
-  const Graph& graph = impl_->plan.source.graph;
-  int64_t bytes = impl_->plan.arena_bytes;
-  for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
-  for (size_t o = 0; o < graph.outputs().size(); ++o)
-    if (!impl_->donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
-  return bytes;
-}
+int64_t Executable::program_bytes() const { return impl_->plan.arena_bytes + impl_->argument_bytes(); }
 
 /// What it takes to run an executable.
 struct Program::Impl {
@@ -164,7 +157,7 @@ struct Program::Impl {
   /// When an input or output was bound elsewhere.
   void bind_pointers() {
     for (const auto& [at, storage] : bound_pointers) pointers[at] = address(storage);
-    for (const auto& [output, input] : compiled.donations) outputs[output] = inputs[input];
+    for (const auto& [output, input] : compiled.copies.donations) outputs[output] = inputs[input];
     for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
     output_bound = false;
   }
@@ -428,7 +421,7 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
   static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, device.context(), keep);
   release_packed_constants(impl->plan);
   impl->donated.resize(impl->plan.source.graph.inputs().size());
-  for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;
+  for (const auto& donation : impl->copies.donations) impl->donated[donation.second] = 1;
   return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
 }
 
@@ -459,9 +452,10 @@ Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int,
   for (size_t i = 0; i < inputs.size(); ++i)
     if (compiled.donated[i]) check_shared(i);
   for (const Value& output : graph.outputs()) {
-    const auto donation = compiled.donations.find(static_cast<int>(outputs.size()));
-    outputs.push_back(donation == compiled.donations.end() ? compiled.device->allocate(graph.type(output))
-                                                           : inputs[donation->second]);
+    const auto donation = compiled.copies.donations.find(static_cast<int>(outputs.size()));
+    outputs.push_back(donation == compiled.copies.donations.end()
+                          ? compiled.device->allocate(graph.type(output))
+                          : inputs[donation->second]);
   }
   arena = allocate_arena(plan.arena_bytes);
   prepare();
@@ -499,7 +493,7 @@ void Program::bind_input(int i, Array array) {
   Array& bound = input(i);
   impl_->check_type(i, array);
   bound = std::move(array);
-  for (const auto& [output, from] : impl_->compiled.donations)
+  for (const auto& [output, from] : impl_->compiled.copies.donations)
     if (from == i) impl_->outputs[output] = bound;
 }
 
@@ -507,7 +501,7 @@ void Program::bind_output(int i, Array array) {
   const Type& type = output(i).type();
   if (array.type() != type)
     fail<TypeError>("output {} has type {}, the array given for it {}", i, type.str(), array.type().str());
-  if (impl_->compiled.donations.contains(i))
+  if (impl_->compiled.copies.donations.contains(i))
     fail<InputError>("output {} is written into an input: bind that", i);
   impl_->outputs[i] = std::move(array);
   impl_->output_bound = true;

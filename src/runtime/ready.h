@@ -22,9 +22,9 @@ struct ReadyGraph {
   std::vector<PackedConstant> packed;
 };
 
-/// Compiles, and gives what can be compiled with CompileOptions::ready, the same options and these choices: of
-/// a problem that has none the nearest one's is taken. As Executable::compile(); no donations, no limit of
-/// memory.
+/// Compiles, and gives what can be compiled with CompileOptions::ready, the same options and these choices:
+/// of a problem that has none the nearest one's is taken. As Executable::compile(); no donations, no limit
+/// of memory.
 ReadyGraph make_ready(const Graph& graph, const CompileOptions& options);
 /// The graph alone, as passes leave it where nothing is timed: for sizes that nobody runs now.
 Graph make_ready_untimed(const Graph& graph, const CompileOptions& options);
