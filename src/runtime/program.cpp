@@ -223,32 +223,28 @@ struct Program::Impl {
   }
 
   void prepare_wave(int first, int count) {
-    Wave wave{first, count, {}, false, plan.launches[first].chain};
+    Wave& wave = waves.emplace_back(Wave{first, count, {}, false, plan.launches[first].chain});
     if (wave.chain >= 0) {
       for (int l = first; l < first + count; ++l) prepare_link(l);
-      waves.push_back(std::move(wave));
       return;
     }
     double time = 0;
     int stages = 0;
-    std::vector<std::pair<double, ChunkedKernel*>> kernels(count);
+    std::vector<ChunkedKernel*> kernels(count);
     for (int l = first; l < first + count; ++l) {
       auto* kernel = dynamic_cast<ChunkedKernel*>(launches[l].kernel);
       if (count == 1 && (!kernel || kernel->nanoseconds() <= 0)) break;
       MILLRACE_CHECK(kernel, "a launch without chunks shares a wave");
-      kernels[l - first] = {kernel->nanoseconds(), kernel};
+      kernels[l - first] = kernel;
       time += kernel->nanoseconds();
       stages = std::max(stages, kernel->stages());
     }
     wave.parallel = time > kWorthWaking;
-    if (count == 1 && (wave.parallel || stages == 0)) {
-      waves.push_back(std::move(wave));
-      return;
-    }
+    if (count == 1 && (wave.parallel || stages == 0)) return;
     for (int stage = 0; stage < stages; ++stage) {
       const size_t begin = tasks.size();
       for (int l = first; l < first + count; ++l)
-        if (ChunkedKernel* kernel = kernels[l - first].second; stage < kernel->stages())
+        if (ChunkedKernel* kernel = kernels[l - first]; stage < kernel->stages())
           for (int64_t chunk = 0; chunk < kernel->chunks(stage); ++chunk)
             tasks.push_back({kernel, l, stage, chunk});
       // Threads take ranges of this order: the same part of each launch's data, and of the lone chunks some
@@ -262,7 +258,6 @@ struct Program::Impl {
                        [&](const Task& a, const Task& b) { return place(a) < place(b); });
       wave.stages.emplace_back(begin, tasks.size());
     }
-    waves.push_back(std::move(wave));
   }
 
   void prepare_link(int l) {
@@ -310,33 +305,19 @@ struct Program::Impl {
     });
   }
 
-  /// A run with the time of every launch; the members of a chain share its time as they took their threads'.
-  void run_timed() {
-    const ThreadPool::Step step(device.threads(), most_threads);
-    clock->begin();
-    for (const Wave& wave : waves) {
-      RunToken::go_on();
-      if (wave.chain < 0) {
-        for (int l = wave.first; l < wave.first + wave.count; ++l) {
-          launches[l].run(device);
-          clock->mark();
-        }
-        continue;
-      }
-      std::vector<std::atomic<int64_t>> spent(wave.count);
-      const int64_t begin = clock_now();
-      run_chain(wave, spent.data());
-      const int64_t took = clock_now() - begin;
-      int64_t all = 1, so_far = 0;
-      for (const auto& part : spent) all += part;
-      for (const auto& part : spent) {
-        so_far += part;
-        clock->mark(begin + static_cast<int64_t>(static_cast<double>(took) * static_cast<double>(so_far) /
-                                                 static_cast<double>(all)));
-      }
+  /// The members of a chain share its time as they took their threads'.
+  void run_chain_timed(const Wave& wave) {
+    std::vector<std::atomic<int64_t>> spent(wave.count);
+    const int64_t begin = clock_now();
+    run_chain(wave, spent.data());
+    const int64_t took = clock_now() - begin;
+    int64_t all = 1, so_far = 0;
+    for (const auto& part : spent) all += part;
+    for (const auto& part : spent) {
+      so_far += part;
+      clock->mark(begin + static_cast<int64_t>(static_cast<double>(took) * static_cast<double>(so_far) /
+                                               static_cast<double>(all)));
     }
-    finish_outputs();
-    clock->mark();
   }
 
   void run_task(const Task& task) const {
@@ -344,16 +325,24 @@ struct Program::Impl {
     task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
   }
 
+  /// While profiling launch by launch, with the time of each.
   void replay() {
     const ThreadPool::Step step(device.threads(), most_threads);
+    if (clock) clock->begin();
     for (const Wave& wave : waves) {
       RunToken::go_on();
       if (wave.chain >= 0) {
-        run_chain(wave, nullptr);
+        if (clock)
+          run_chain_timed(wave);
+        else
+          run_chain(wave, nullptr);
         continue;
       }
-      if (wave.stages.empty()) {
-        launches[wave.first].run(device);
+      if (clock || wave.stages.empty()) {
+        for (int l = wave.first; l < wave.first + wave.count; ++l) {
+          launches[l].run(device);
+          if (clock) clock->mark();
+        }
         continue;
       }
       for (const auto& [begin, end] : wave.stages) {
@@ -517,12 +506,9 @@ void Program::run(const CancelToken& cancel) {
   impl.check_bound();
   if (impl.kept) impl.kept->refresh(impl.inputs, impl.compiled.copies.parameters);
   for (const Array& output : impl.outputs) output.mark_written();
-  if (impl.clock) {
-    impl.run_timed();
-  } else {
-    impl.replay();
-    impl.finish_outputs();
-  }
+  impl.replay();
+  impl.finish_outputs();
+  if (impl.clock) impl.clock->mark();
   if (impl.kept) impl.kept->note(impl.inputs, impl.compiled.copies.parameters);
 }
 
