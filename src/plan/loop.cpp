@@ -40,7 +40,7 @@ struct Piece {
   int64_t offset = 0;  // of the part's first row
 };
 
-/// The body for some rows, with its memory.
+/// The body for some rows, with its memory. A copy is for one more program.
 class Part {
  public:
   Part(const ops::Scan& scan, const Graph& whole, Graph body, const Cut& cut, int64_t first_row,
@@ -62,26 +62,9 @@ class Part {
     for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
       options.steady_inputs.push_back(k >= s_.carries + s_.sequences && s_.length != Dim(1));
     plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, device));
-    kernels_ = PlanKernels::own_of(*plan_);
+    kernels_ = PlanKernels(*plan_);
     reserve();
   }
-  /// For one more program.
-  Part(const Part& other)
-      : s_(other.s_),
-        unique_(other.unique_),
-        slot_of_(other.slot_of_),
-        stack_of_(other.stack_of_),
-        inputs_(other.inputs_),
-        outputs_(other.outputs_),
-        plan_(other.plan_),
-        kernels_(PlanKernels::another_of(*plan_)),
-        buffers_(other.buffers_),
-        buffer_bytes_(other.buffer_bytes_),
-        kept_(other.kept_),
-        scratch_bytes_(other.scratch_bytes_),
-        in_(other.in_.size()),
-        out_(other.out_.size()),
-        pointers_(other.pointers_.size()) {}
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   const Plan& plan() const { return *plan_; }

@@ -4,20 +4,16 @@
 
 namespace millrace {
 
-PlanKernels PlanKernels::own_of(const Plan& plan) {
-  PlanKernels kernels;
-  for (const PlannedLaunch& launch : plan.launches) kernels.kernels_.push_back(launch.kernel.get());
-  return kernels;
+PlanKernels::PlanKernels(const Plan& plan) {
+  for (const PlannedLaunch& launch : plan.launches) kernels_.push_back(launch.kernel.get());
 }
 
-PlanKernels PlanKernels::another_of(const Plan& plan) {
-  PlanKernels kernels = own_of(plan);
-  for (Kernel*& kernel : kernels.kernels_)
+PlanKernels::PlanKernels(const PlanKernels& other) : kernels_(other.kernels_) {
+  for (Kernel*& kernel : kernels_)
     if (std::unique_ptr<Kernel> another = kernel->another()) {
       kernel = another.get();
-      kernels.own_.push_back(std::move(another));
+      own_.push_back(std::move(another));
     }
-  return kernels;
 }
 
 }  // namespace millrace

@@ -13,9 +13,10 @@ class PlanKernels {
  public:
   PlanKernels() = default;
   /// The plan's own, which only one at a time may run.
-  static PlanKernels own_of(const Plan& plan);
-  /// For one more who runs it: the plan's own where they may be shared (Kernel::another()).
-  static PlanKernels another_of(const Plan& plan);
+  explicit PlanKernels(const Plan& plan);
+  /// For one more who runs it: the same where they may be shared (Kernel::another()).
+  PlanKernels(const PlanKernels& other);
+  PlanKernels& operator=(PlanKernels&&) = default;
   Kernel& operator[](size_t launch) const { return *kernels_[launch]; }
 
  private:

@@ -62,6 +62,7 @@ struct Executable::Impl : Lowered {
   std::string precision;
   int user_inputs = 0, user_outputs = 0;
   std::vector<char> donated;  // of each input: whether an output is written into it
+  PlanKernels kernels;
 };
 
 Executable::Executable(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -409,6 +410,7 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
   impl->user_outputs = static_cast<int>(special.outputs().size());
   static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, device.context(), keep);
   release_packed_constants(impl->plan);
+  impl->kernels = PlanKernels(impl->plan);
   impl->donated.resize(impl->plan.source.graph.inputs().size());
   for (const auto& donation : impl->copies.donations) impl->donated[donation.second] = 1;
   return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
@@ -419,7 +421,7 @@ Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int,
     : executable(std::move(which)),
       compiled(*executable->impl_),
       plan(compiled.plan),
-      plan_kernels(PlanKernels::another_of(plan)),
+      plan_kernels(compiled.kernels),
       device(compiled.device->context()) {
   if (!compiled.copies.make.outputs().empty()) {
     const std::shared_ptr<KeptCopies> others = share_copies ? share_copies->impl_->kept : nullptr;
