@@ -26,7 +26,6 @@ struct Group {
   std::vector<int> members;   // owned nodes: evaluated once, here
   std::vector<int> inlined;   // nodes also evaluated elsewhere: movement and generators
   int last = -1, first = -1;  // range of owned nodes
-  int merged_into = -1;
 };
 
 /// Assigns nodes to groups, consumers first, so that producers can join those who read them.
@@ -262,21 +261,22 @@ class Fuser {
       if (a.any_indirect || !(groups_[g].space == shape(i)) ||
           static_cast<int>(groups_[g].members.size()) >= max_group_nodes)
         continue;
-      if (!leads_into(i, g)) return own(i, g, true);
+      if (!detours({i}, g, g)) return own(i, g, true);
     }
     new_group(i, shape(i));
   }
 
-  /// Whether a path from node i leaves group g and comes back into it.
-  bool leads_into(int i, int g) const {
+  /// Whether a path from nodes of group a goes through others than groups a and b into group b.
+  bool detours(const std::vector<int>& nodes, int a, int b) const {
     std::vector<int> stack;
-    for (int u : users_[i]) {
-      if (homes_[u].empty()) stack.push_back(u);
-      for (const Home& home : homes_[u])
-        if (home.group != g)
-          stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
-    }
-    return reaches(std::move(stack), g);
+    for (int n : nodes)
+      for (int u : users_[n]) {
+        if (homes_[u].empty()) stack.push_back(u);
+        for (const Home& home : homes_[u])
+          if (home.group != a && home.group != b)
+            stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
+      }
+    return reaches(std::move(stack), b);
   }
 
   /// Whether a node of `stack` reaches group g. Groups are entered and left as wholes.
@@ -315,19 +315,6 @@ class Fuser {
     return values;
   }
 
-  /// Whether a path from group a goes through others into group b.
-  bool detours(int a, int b) const {
-    std::vector<int> stack;
-    for (int m : groups_[a].members)
-      for (int u : users_[m]) {
-        if (homes_[u].empty()) stack.push_back(u);
-        for (const Home& home : homes_[u])
-          if (home.group != a && home.group != b)
-            stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
-      }
-    return reaches(std::move(stack), b);
-  }
-
   /// Whether all that group a reads of group b is computed and read at the nest's own index.
   bool reads_only_directly(int a, int b) const {
     for (const auto* list : {&groups_[a].members, &groups_[a].inlined})
@@ -346,24 +333,28 @@ class Fuser {
                        [&](int m) { return node(m).location.again; });
   }
 
+  /// Whether two groups can be one nest.
+  bool can_merge(int a, int b) const {
+    return groups_[a].space == groups_[b].space && repeats(groups_[a]) == repeats(groups_[b]) &&
+           reads_only_directly(a, b) && reads_only_directly(b, a) && !detours(groups_[a].members, a, b) &&
+           !detours(groups_[b].members, b, a);
+  }
+
   /// Reductions of the same space and axes that read a common value, or of which one reads what the other's
   /// nest computes, become one nest: one pass over memory.
   void merge_siblings() {
     for (size_t a = 0; a < groups_.size(); ++a) {
-      if (!groups_[a].reduces || groups_[a].merged_into >= 0) continue;
+      if (!groups_[a].reduces) continue;
       for (size_t b = a + 1; b < groups_.size(); ++b) {
-        Group &ga = groups_[a], &gb = groups_[b];
-        if (!gb.reduces || gb.merged_into >= 0 || ga.axes != gb.axes || !(ga.space == gb.space)) continue;
-        if (ga.members.size() + gb.members.size() > max_group_nodes || repeats(ga) != repeats(gb)) continue;
+        const Group &ga = groups_[a], &gb = groups_[b];
+        if (!gb.reduces || ga.axes != gb.axes || !(ga.space == gb.space)) continue;
+        if (ga.members.size() + gb.members.size() > max_group_nodes) continue;
         const std::set<Value> ra = read_by(ga), rb = read_by(gb);
-        const int ia = static_cast<int>(a), ib = static_cast<int>(b);
         const bool common = std::any_of(ra.begin(), ra.end(), [&](const Value& v) {
           return rb.count(v) && count(graph_.type(v).shape) == count(ga.space) && count(ga.space) > 1;
         });
-        if (!common) continue;
-        if (!reads_only_directly(ia, ib) || !reads_only_directly(ib, ia)) continue;
-        if (detours(ia, ib) || detours(ib, ia)) continue;
-        absorb(ia, ib);
+        const int ia = static_cast<int>(a), ib = static_cast<int>(b);
+        if (common && can_merge(ia, ib)) absorb(ia, ib);
       }
     }
   }
@@ -373,18 +364,16 @@ class Fuser {
   /// others; a gradient that is summed for a bias and rounded for a product.)
   bool merge_with_producer(int g) {
     const Group& group = groups_[g];
-    if (group.reduces || group.merged_into >= 0) return false;
+    if (group.reduces) return false;
     for (const auto* list : {&group.members, &group.inlined})
       for (int m : *list)
         for (const Value& operand : node(m).operands) {
           const int from = owner_[operand.node];
           if (from < 0 || from == g) continue;
           const Group& other = groups_[from];
-          if (!(other.space == group.space) || repeats(group) != repeats(other) ||
-              static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
+          if (static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
                                other.inlined.size()) > max_group_nodes ||
-              !reads_only_directly(g, from) || !reads_only_directly(from, g) || detours(from, g) ||
-              detours(g, from))
+              !can_merge(g, from))
             continue;
           // The one that reduces decides how the nest runs.
           if (other.reduces)
@@ -419,9 +408,7 @@ class Fuser {
     into.first = std::min(into.first, from.first);
     into.last = std::max(into.last, from.last);
     forget_cuts(into);
-    from.members.clear();
-    from.inlined.clear();
-    from.merged_into = a;
+    from = {};
   }
 
   /// The results of a group's own nodes that someone else reads.
