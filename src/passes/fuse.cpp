@@ -7,6 +7,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "ir/values.h"
 #include "passes/pass.h"
@@ -145,7 +146,7 @@ class Fuser {
     for (int u : users_[i]) {
       if (homes_[u].empty()) outside = true;
       for (const Home& home : homes_[u])
-        if (std::find(needed.begin(), needed.end(), home.group) == needed.end()) needed.push_back(home.group);
+        if (!contains(needed, home.group)) needed.push_back(home.group);
     }
     if (needed.empty() && !outside) return;  // dead
     if (node(i).op->op_class == OpClass::reduction) {
@@ -419,16 +420,12 @@ class Fuser {
     for (int m : members) {
       for (size_t r = 0; r < node(m).types.size(); ++r) {
         const Value value{m, static_cast<int32_t>(r)};
-        bool read =
-            std::find(graph_.outputs().begin(), graph_.outputs().end(), value) != graph_.outputs().end();
-        for (int u : users_[m]) {
-          if (read) break;
-          const auto& operands = node(u).operands;
-          if (std::find(operands.begin(), operands.end(), value) == operands.end()) continue;
-          read = homes_[u].empty() || std::any_of(homes_[u].begin(), homes_[u].end(),
-                                                  [&](const Home& home) { return home.group != g; });
-        }
-        if (read) results.push_back(value);
+        const bool read = std::any_of(users_[m].begin(), users_[m].end(), [&](int u) {
+          return contains(node(u).operands, value) &&
+                 (homes_[u].empty() || std::any_of(homes_[u].begin(), homes_[u].end(),
+                                                   [&](const Home& home) { return home.group != g; }));
+        });
+        if (read || contains(graph_.outputs(), value)) results.push_back(value);
       }
     }
     return results;

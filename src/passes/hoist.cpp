@@ -5,13 +5,13 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "ir/values.h"
 #include "ops/build.h"
 #include "ops/matmul.h"
 #include "ops/scan.h"
 #include "passes/batch_steps.h"
-#include "passes/loops.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -198,7 +198,7 @@ class Split {
   }
 
   static void insert(std::vector<Value>& values, Value value) {
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    if (!contains(values, value)) values.push_back(value);
   }
 
   /// The values that the loop reads from before it, and those that what stands behind reads from the loop.

@@ -1,7 +1,6 @@
-#include <algorithm>
-
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 
@@ -11,9 +10,7 @@ namespace millrace {
 Graph simplify(const Graph& graph, const PassContext& context) {
   std::vector<const Rule*> chosen;
   for (const Rule* rule : rules().all())
-    if ((rule->exact || !context.exact) &&
-        std::find(context.disabled.begin(), context.disabled.end(), rule->name) == context.disabled.end())
-      chosen.push_back(rule);
+    if ((rule->exact || !context.exact) && !contains(context.disabled, rule->name)) chosen.push_back(rule);
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);

@@ -6,6 +6,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "ir/values.h"
 #include "ops/filled.h"
 #include "ops/is.h"
@@ -64,11 +65,10 @@ class Storer {
  private:
   /// Whether all who read the value can read it with half the bits.
   bool all_take(Value value) const {
-    const auto& outputs = graph_.outputs();
-    if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return false;
+    if (contains(graph_.outputs(), value)) return false;
     return std::all_of(users_[value.node].begin(), users_[value.node].end(), [&](int u) {
       const Node& user = graph_.node(u);
-      if (std::find(user.operands.begin(), user.operands.end(), value) == user.operands.end()) return true;
+      if (!contains(user.operands, value)) return true;
       // What a view only waits for is a sum over parts of a batch: it would be rounded once a part.
       if (user.op->op_class == OpClass::view) return user.operands[0] == value && all_take({u, 0});
       return user.op->op_class == OpClass::group && !amplified(*user.body, user, value);

@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "ir/values.h"
 #include "passes/pass.h"
 
@@ -42,12 +43,9 @@ static Graph sum_rounded(const Graph& graph, const PassContext& context) {
   if (context.precision == "fp32") return graph;
   const std::vector<std::vector<int>> users = users_of(graph);
   const auto only_summed = [&](Value value) {
-    const auto& outputs = graph.outputs();
-    return std::find(outputs.begin(), outputs.end(), value) == outputs.end() &&
+    return !contains(graph.outputs(), value) &&
            std::all_of(users[value.node].begin(), users[value.node].end(), [&](int u) {
-             const std::vector<Value>& operands = graph.node(u).operands;
-             return graph.node(u).op->is(Reduction::sum) ||
-                    std::find(operands.begin(), operands.end(), value) == operands.end();
+             return graph.node(u).op->is(Reduction::sum) || !contains(graph.node(u).operands, value);
            });
   };
   Rewriter rewrite(graph);

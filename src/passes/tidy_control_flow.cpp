@@ -5,6 +5,7 @@
 #include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "ops/body.h"
 #include "ops/build.h"
 #include "ops/cond.h"
@@ -97,8 +98,7 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
         .push_back(rewrite[node.operands[k]]);
   }
   if (outputs.size() == body.outputs().size() && inputs.size() == node.operands.size()) return false;
-  if (outputs.empty() || std::find(read.begin(), read.end(), 1) == read.end())
-    return false;  // dead as a whole: left to dead-code elimination
+  if (outputs.empty() || !contains(read, 1)) return false;  // dead as a whole: left to dead-code elimination
   rewrite.graph().set_location(node.location);
   Value next = ops::add_scan(rewrite.graph(), over,
                              std::make_shared<const Graph>(ops::part_of_body(body, inputs, outputs)));

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/contains.h"
 #include "plan/plan.h"
 #include "target/slot.h"
 
@@ -73,7 +74,7 @@ class ChainFinder {
     // Everything else that it waits for stands before the chain.
     bool linked = false;
     for (const int earlier : before_[l]) {
-      const bool member = std::find(members_.begin(), members_.end(), earlier) != members_.end();
+      const bool member = contains(members_, earlier);
       if (!member && earlier > members_[0]) return;
       linked = linked || member;
     }
@@ -127,10 +128,6 @@ class ChainFinder {
   int64_t rows_ = 0;
 };
 
-bool reads(const PlannedLaunch& launch, int storage) {
-  return std::find(launch.operands.begin(), launch.operands.end(), storage) != launch.operands.end();
-}
-
 /// Whether launch l is the second member of its chain that reads a storage, and no member writes it: the
 /// first waits for the memory, the second has time to fetch the next rows while it computes.
 bool reads_second(const Plan& plan, size_t l, int s) {
@@ -138,8 +135,8 @@ bool reads_second(const Plan& plan, size_t l, int s) {
   for (size_t j = 0; j < plan.launches.size(); ++j) {
     const PlannedLaunch& member = plan.launches[j];
     if (member.chain != plan.launches[l].chain) continue;
-    if (std::find(member.results.begin(), member.results.end(), s) != member.results.end()) return false;
-    before += j < l && reads(member, s);
+    if (contains(member.results, s)) return false;
+    before += j < l && contains(member.operands, s);
   }
   return before == 1;
 }
@@ -149,7 +146,8 @@ RowUse use_of(const Plan& plan, size_t l, int threads) {
   const Chain& chain = plan.chains[launch.chain];
   RowUse use;
   for (size_t j = l + 1; j < plan.launches.size() && plan.launches[j].chain == launch.chain; ++j)
-    for (const int s : launch.results) use.read_soon = use.read_soon || reads(plan.launches[j], s);
+    for (const int s : launch.results)
+      use.read_soon = use.read_soon || contains(plan.launches[j].operands, s);
   for (size_t k = 0; k < launch.operands.size(); ++k) {
     const int s = launch.operands[k];
     const Storage& storage = plan.storages[s];

@@ -5,6 +5,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/words.h"
 #include "passes/pass.h"
@@ -212,7 +213,7 @@ class Chooser {
   /// The fastest taker, and those nearly as fast, timed as kernels that nothing is steady for.
   std::vector<Candidate> timed(KernelRequest request, const Takers& takers) const {
     const std::vector<char> steady = std::exchange(request.steady, {});
-    const bool any_steady = std::find(steady.begin(), steady.end(), 1) != steady.end();
+    const bool any_steady = contains(steady, 1);
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const Provider* provider : takers) kernels.push_back(provider->build(request));
     std::vector<Candidate> near;

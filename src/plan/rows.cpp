@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "ir/values.h"
 #include "ops/axis.h"
 #include "plan/loop.h"
@@ -82,10 +83,8 @@ class RowCutter {
     std::vector<Rows> rows;
     for (const Value& operand : node.operands)
       rows.push_back(has_rows(operand) ? Rows::own : repeats(operand) ? Rows::repeated : Rows::whole);
-    if (node.op->op_class == OpClass::elementwise) {
-      const bool whole = std::find(rows.begin(), rows.end(), Rows::whole) != rows.end();
-      return whole ? std::vector<char>{} : std::vector<char>(rows.size(), 1);
-    }
+    if (node.op->op_class == OpClass::elementwise)
+      return contains(rows, Rows::whole) ? std::vector<char>{} : std::vector<char>(rows.size(), 1);
     if (node.op->op_class == OpClass::reduction) {
       const std::vector<int64_t>& axes = node.attributes.ints("axes");
       const bool across = axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t axis) {
@@ -150,7 +149,7 @@ std::optional<Graph> with_rows(const Graph& body, const std::vector<char>& row_i
                                int64_t to) {
   RowCutter cutter(body, row_inputs, from, to);
   const auto outputs = cutter.check();
-  if (!outputs || std::find(outputs->begin(), outputs->end(), 0) != outputs->end()) return std::nullopt;
+  if (!outputs || contains(*outputs, 0)) return std::nullopt;
   return cutter.cut();
 }
 

@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "ops/work.h"
 
@@ -106,8 +107,7 @@ std::vector<LaunchInfo> describe_launches(const Plan& plan) {
       uses.push_back({l, planned.operands[k], info.traffic.size()});
       info.traffic.push_back({ops::bytes_read(graph, node, static_cast<int>(k)), 0, false});
       const int from = writer[planned.operands[k]];
-      if (from >= 0 && std::find(info.reads.begin(), info.reads.end(), from) == info.reads.end())
-        info.reads.push_back(from);
+      if (from >= 0 && !contains(info.reads, from)) info.reads.push_back(from);
     }
     for (size_t r = 0; r < planned.results.size(); ++r) {
       uses.push_back({l, planned.results[r], info.traffic.size()});
