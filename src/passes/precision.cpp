@@ -8,6 +8,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ops/build.h"
 #include "ops/work.h"
 #include "passes/pass.h"
 
@@ -87,11 +88,8 @@ class Narrower {
     std::vector<Value> operands = rewrite_.mapped(node.operands);
     for (size_t k = 0; k < narrow; ++k) operands[k] = narrowed(to_, operands[k]);
     const Value first = to_.add(*node.op, operands, node.attributes);
-    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) {
-      const Value result{first.node, r};
-      rewrite_.set({i, r},
-                   to_.type(result).dtype == f32 ? result : to_.add("cast", {result}, {{"dtype", f32}}));
-    }
+    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
+      rewrite_.set({i, r}, ops::Build(to_).cast({first.node, r}, f32));
   }
 
   /// What an operand is there as when a product reads it.
@@ -146,6 +144,7 @@ class Narrower {
   Graph form(int i, DType dtype) const {
     const Node& node = graph_.node(i);
     Graph graph;
+    ops::Build b(graph);
     std::map<Value, Value> inputs;
     std::vector<Value> operands;
     for (size_t k = 0; k < node.operands.size(); ++k) {
@@ -158,16 +157,14 @@ class Narrower {
       const bool narrows = k < narrow_operands(node);
       const There is = narrows ? there(operand) : There::as_either;
       if (narrows) type.dtype = is == There::as_bf16 ? bf16 : is == There::as_f32 ? f32 : dtype;
-      Value input = graph.input(fmt::format("x{}", k), type);
-      if (narrows && type.dtype != dtype) input = graph.add("cast", {input}, {{"dtype", dtype}});
-      operands.push_back(inputs[operand] = input);
+      const Value input = graph.input(fmt::format("x{}", k), type);
+      operands.push_back(inputs[operand] = narrows ? b.cast(input, dtype) : input);
     }
     const Value first = graph.add(*node.op, operands, node.attributes);
     std::vector<Value> results;
     for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) {
-      Value result{first.node, r};
       const DType wanted = goes_on_narrow(i) ? bf16 : f32;
-      if (graph.type(result).dtype != wanted) result = graph.add("cast", {result}, {{"dtype", wanted}});
+      const Value result = b.cast({first.node, r}, wanted);
       results.push_back(wanted == bf16 ? result : graph.add("relu", {result}));
     }
     graph.set_outputs(std::move(results));

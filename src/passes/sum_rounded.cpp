@@ -6,6 +6,7 @@
 
 #include "base/contains.h"
 #include "ir/values.h"
+#include "ops/build.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -49,22 +50,18 @@ static Graph sum_rounded(const Graph& graph, const PassContext& context) {
            });
   };
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  Graph& to = rewrite.graph();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
-    rewrite.copy(i);
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.op->op_class != OpClass::loop) continue;
+    if (node.op->op_class != OpClass::loop) return false;
+    rewrite.copy(i);
     for (size_t r = 0; r < node.types.size(); ++r) {
       const Value value{i, static_cast<int32_t>(r)};
       const int twin = rounded_twin(node, r);
       if (twin < 0 || !only_summed(value)) continue;
-      const Value rounded = rewrite[{i, twin}];
-      rewrite.set(value,
-                  to.type(rounded).dtype == f32 ? rounded : to.add("cast", {rounded}, {{"dtype", f32}}));
+      rewrite.set(value, ops::Build(rewrite.graph()).cast(rewrite[{i, twin}], f32));
     }
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 

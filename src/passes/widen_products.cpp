@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "ops/build.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -33,16 +34,13 @@ static Graph widen_products(const Graph& graph, const PassContext& context) {
     const std::optional<DType> narrow = rounded_to(graph, node);
     if (!narrow || computes(context.target, *narrow)) return false;
     to.set_location(node.location);
+    ops::Build b(to);
     std::vector<Value> operands = rewrite.mapped(node.operands);
     for (Value& operand : operands)
-      if (to.type(operand).dtype == *narrow) operand = to.add("cast", {operand}, {{"dtype", f32}});
+      if (b.dtype(operand) == *narrow) operand = b.cast(operand, f32);
     const Value wide = to.add(*node.op, operands, node.attributes);
-    for (size_t k = 0; k < node.types.size(); ++k) {
-      Value result{wide.node, static_cast<int>(k)};
-      if (to.type(result).dtype != node.types[k].dtype)
-        result = to.add("cast", {result}, {{"dtype", node.types[k].dtype}});
-      rewrite.set({i, static_cast<int>(k)}, result);
-    }
+    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
+      rewrite.set({i, r}, b.cast({wide.node, r}, node.types[r].dtype));
     return true;
   });
   return rewrite.finish();
