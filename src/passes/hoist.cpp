@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <millrace/operator.h>
@@ -8,6 +8,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "ir/values.h"
+#include "ops/body.h"
 #include "ops/build.h"
 #include "ops/matmul.h"
 #include "ops/scan.h"
@@ -28,18 +29,14 @@ bool trivial(const Node& node) {
 /// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the
 /// loop.
 Graph straighten(const Graph& body, const ops::Scan& s) {
-  std::vector<char> invariant(body.size(), 0), carried(body.size(), 0);
-  for (int k = 0; k < static_cast<int>(body.inputs().size()); ++k) {
-    invariant[body.inputs()[k].node] = k >= s.carries + s.sequences;
-    carried[body.inputs()[k].node] = k < s.carries;
-  }
-  for (int i = 0; i < body.size(); ++i)
-    for (const Value& operand : body.node(i).operands) carried[i] |= carried[operand.node];
+  const std::span inputs(body.inputs());
+  const auto invariants = inputs.subspan(s.carries + s.sequences);
+  const std::vector<char> carried = ops::reached_from(body, inputs.first(s.carries));
   Rewriter rewrite(body);
   rewrite.go_through([&](int i) {
     const Node& node = body.node(i);
     const auto product = ops::matmul_of(node);
-    const bool turn = product && product->transpose_b && invariant[node.operands[1].node] &&
+    const bool turn = product && product->transpose_b && contains(invariants, node.operands[1]) &&
                       carried[node.operands[0].node] && node.types[0].shape.rank() == 2;
     if (!turn) return false;
     ops::Build b(rewrite.graph());
@@ -69,9 +66,7 @@ class Split {
   /// Emits all three; returns the values of the node's results.
   std::vector<Value> emit() {
     Graph& to = rewrite_.graph();
-    std::vector<char> stacked(body_.size());
-    for (int i = 0; i < body_.size(); ++i) stacked[i] = carried_[i] || stepped_[i];
-    StepBatcher batcher(body_, std::move(stacked), s_.length.size(), to);
+    StepBatcher batcher(body_, stacked_, s_.length.size(), to);
     for (int k = s_.carries; k < static_cast<int>(node_.operands.size()); ++k)
       batcher.set(body_.inputs()[k], rewrite_[node_.operands[k]]);
     const Value scan = emit_loop(batcher);
@@ -91,9 +86,8 @@ class Split {
     }
     for (int k = s_.carries; k < s_.carries + s_.outputs; ++k) {
       const Value output = body_.outputs()[k];
-      const bool stacked_value = carried_[output.node] || stepped_[output.node];
       const Value value = batcher.emit(output);
-      results[k] = stacked_value ? value : b.broadcast(value, node_.types[k].shape);
+      results[k] = stacked_[output.node] ? value : b.broadcast(value, node_.types[k].shape);
     }
     return results;
   }
@@ -107,18 +101,11 @@ class Split {
   };
 
   void classify() {
-    carried_.assign(body_.size(), 0);
-    stepped_.assign(body_.size(), 0);
-    for (int k = 0; k < s_.carries; ++k) carried_[body_.inputs()[k].node] = 1;
-    for (int k = 0; k < s_.sequences; ++k) stepped_[body_.inputs()[s_.carries + k].node] = 1;
+    const std::span inputs(body_.inputs());
+    carried_ = ops::reached_from(body_, inputs.first(s_.carries));
+    stepped_ = ops::reached_from(body_, inputs.subspan(s_.carries, s_.sequences));
+    stacked_ = ops::reached_from(body_, inputs.first(s_.carries + s_.sequences));
     users_ = users_of(body_);
-    for (int i = 0; i < body_.size(); ++i)
-      for (const Value& operand : body_.node(i).operands) {
-        carried_[i] |= carried_[operand.node];
-        stepped_[i] |= stepped_[operand.node];
-      }
-    stacked_ = carried_;
-    for (int i = 0; i < body_.size(); ++i) stacked_[i] |= stepped_[i];
     as_carry_.assign(body_.size(), 0);
     as_output_.assign(body_.size(), 0);
     for (int k = 0; k < s_.carries + s_.outputs; ++k)
@@ -142,16 +129,15 @@ class Split {
 
   /// What does not depend on a carry and is worth it: `entering_` are the values that the loop then reads.
   void choose_before() {
-    std::vector<char> possible(body_.size(), 0);
+    possible_before_.assign(body_.size(), 0);
     before_.assign(body_.size(), 0);
     for (int i = 0; i < body_.size(); ++i) {
       const Node& node = body_.node(i);
       if (carried_[i]) continue;
-      possible[i] = StepBatcher::can_batch(body_, node, stacked_);
-      for (const Value& operand : node.operands) possible[i] &= possible[operand.node];
-      before_[i] = possible[i] && (stepped_[i] ? heavy(node) : !trivial(node));
+      possible_before_[i] = StepBatcher::can_batch(body_, node, stacked_);
+      for (const Value& operand : node.operands) possible_before_[i] &= possible_before_[operand.node];
+      before_[i] = possible_before_[i] && (stepped_[i] ? heavy(node) : !trivial(node));
     }
-    possible_before_ = std::move(possible);
   }
 
   bool sinkable_use(int node, int user) const {
@@ -234,39 +220,30 @@ class Split {
   }
 
   Value emit_loop(StepBatcher& batcher) {
-    ops::ScanOperands over;
-    over.length = s_.length;
-    over.reverse = s_.reverse;
-    over.conditional = s_.conditional;
-    Graph loop;
-    std::map<Value, Value> map;
+    ops::ScanOperands over{{}, {}, {}, s_.length, s_.reverse, s_.conditional};
+    Rewriter inner(body_);
+    Graph& loop = inner.graph();
     for (const int k : kept_carries_) {
       over.carries.push_back(rewrite_[node_.operands[k]]);
-      map[body_.inputs()[k]] = loop.input(fmt::format("carry{}", k), body_.type(body_.inputs()[k]));
+      inner.set(body_.inputs()[k], loop.input(fmt::format("carry{}", k), body_.type(body_.inputs()[k])));
     }
     for (const bool stepped : {true, false}) {
       auto& list = stepped ? over.sequences : over.invariants;
       const auto enter = [&](Value value) {
         if ((stepped_[value.node] != 0) != stepped) return;
         list.push_back(batcher.emit(value));
-        map[value] =
-            loop.input(fmt::format("{}{}", stepped ? "slice" : "fixed", list.size()), body_.type(value));
+        const std::string name = fmt::format("{}{}", stepped ? "slice" : "fixed", list.size());
+        inner.set(value, loop.input(name, body_.type(value)));
       };
       for (int k = s_.carries; k < static_cast<int>(body_.inputs().size()); ++k)
         if (needed_[body_.inputs()[k].node]) enter(body_.inputs()[k]);
       for (const Value& value : entering_) enter(value);
     }
-    for (int i = 0; i < body_.size(); ++i) {
-      if (!in_loop(i)) continue;
-      const Node& node = body_.node(i);
-      std::vector<Value> operands;
-      for (const Value& operand : node.operands) operands.push_back(map.at(operand));
-      loop.set_location(node.location);
-      map_results(map, body_, i, loop.add_copy(body_, i, std::move(operands)));
-    }
+    for (int i = 0; i < body_.size(); ++i)
+      if (in_loop(i)) inner.copy(i);
     std::vector<Value> outputs;
-    for (const int k : kept_carries_) outputs.push_back(map.at(body_.outputs()[k]));
-    for (const Value& value : leaving_) outputs.push_back(map.at(value));
+    for (const int k : kept_carries_) outputs.push_back(inner[body_.outputs()[k]]);
+    for (const Value& value : leaving_) outputs.push_back(inner[value]);
     loop.set_location("");
     loop.set_outputs(outputs);
     rewrite_.graph().set_location(node_.location);

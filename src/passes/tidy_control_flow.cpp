@@ -85,10 +85,7 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
       if (!live[k] && needed[body.inputs()[k].node]) live[k] = again = true;
   }
   std::vector<int> inputs;
-  ops::ScanOperands over;
-  over.length = s.length;
-  over.reverse = s.reverse;
-  over.conditional = s.conditional;
+  ops::ScanOperands over{{}, {}, {}, s.length, s.reverse, s.conditional};
   for (int k = 0; k < static_cast<int>(node.operands.size()); ++k) {
     if (k < s.carries ? !live[k] : !needed[body.inputs()[k].node]) continue;
     inputs.push_back(k);
