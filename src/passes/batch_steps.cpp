@@ -22,16 +22,12 @@ bool StepBatcher::can_batch(const Graph& body, const Node& node, const std::vect
   return op.stack && (!op.can_stack || op.can_stack(node, types_of(body, node.operands), operands));
 }
 
-Shape StepBatcher::with_steps(const Shape& shape) const {
-  Shape all = shape;
-  all.insert(all.begin(), Dim(length_));
-  return all;
-}
-
 Value StepBatcher::stack(Value body_value) {
   const Value value = emit(body_value);
-  return stacked(body_value) ? value
-                             : ops::Build(to_).broadcast(value, with_steps(body_.type(body_value).shape));
+  if (stacked(body_value)) return value;
+  Shape all = body_.type(body_value).shape;
+  all.insert(all.begin(), Dim(length_));
+  return ops::Build(to_).broadcast(value, all);
 }
 
 Value StepBatcher::reduction(const Node& node) {

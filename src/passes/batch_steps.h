@@ -35,7 +35,6 @@ class StepBatcher {
   Value stack(Value body_value);
   Value by_rule(const Node& node);
   Value reduction(const Node& node);
-  Shape with_steps(const Shape& shape) const;
   bool stacked(Value value) const { return stacked_[value.node] != 0; }
   bool is_product_over_steps(const Node& node) const;
   bool is_rounded_product(Value body_value) const;

@@ -67,19 +67,28 @@ Graph merge_scans(const Graph& graph) {
   return rewrite.finish();
 }
 
+/// The results of node `index` that are `live` are `next` and those behind it.
+void set_live(Rewriter& rewrite, int index, const std::vector<char>& live, Value next) {
+  for (size_t r = 0; r < live.size(); ++r) {
+    if (!live[r]) continue;
+    rewrite.set({index, static_cast<int32_t>(r)}, next);
+    ++next.output;
+  }
+}
+
 /// Copies a loop without the results that are not read, the carries that only served them, and the operands
 /// that are then unused. Returns false when there is nothing to drop (nothing was copied).
 bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<char>& read) {
   const ops::Scan s = ops::scan_of(node);
   const Graph& body = *node.body;
-  std::vector<char> live(read.begin(), read.begin() + s.carries), needed;
+  std::vector<char> live = read, needed;
   if (s.conditional) live[0] = 1;
   std::vector<Value> outputs;
   for (bool again = true; again;) {
     again = false;
     outputs.clear();
-    for (int r = 0; r < s.carries + s.outputs; ++r)
-      if (r < s.carries ? live[r] : read[r]) outputs.push_back(body.outputs()[r]);
+    for (size_t r = 0; r < live.size(); ++r)
+      if (live[r]) outputs.push_back(body.outputs()[r]);
     needed = ops::needed_by(body, outputs);
     for (int k = 0; k < s.carries; ++k)
       if (!live[k] && needed[body.inputs()[k].node]) live[k] = again = true;
@@ -97,13 +106,9 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
   if (outputs.size() == body.outputs().size() && inputs.size() == node.operands.size()) return false;
   if (outputs.empty() || !contains(read, 1)) return false;  // dead as a whole: left to dead-code elimination
   rewrite.graph().set_location(node.location);
-  Value next = ops::add_scan(rewrite.graph(), over,
-                             std::make_shared<const Graph>(ops::part_of_body(body, inputs, outputs)));
-  for (int r = 0; r < s.carries + s.outputs; ++r) {
-    if (!(r < s.carries ? live[r] : read[r])) continue;
-    rewrite.set({index, r}, next);
-    ++next.output;
-  }
+  set_live(rewrite, index, live,
+           ops::add_scan(rewrite.graph(), over,
+                         std::make_shared<const Graph>(ops::part_of_body(body, inputs, outputs))));
   return true;
 }
 
@@ -136,13 +141,9 @@ bool prune_cond(Rewriter& rewrite, int index, const Node& node, const std::vecto
   inner.graph().set_location("");
   inner.graph().set_outputs(inner.mapped(outputs));
   rewrite.graph().set_location(node.location);
-  Value next = ops::add_cond(rewrite.graph(), rewrite[node.operands[0]], operands,
-                             std::make_shared<const Graph>(std::move(inner.graph())));
-  for (size_t r = 0; r < results; ++r) {
-    if (!read[r]) continue;
-    rewrite.set({index, static_cast<int32_t>(r)}, next);
-    ++next.output;
-  }
+  set_live(rewrite, index, read,
+           ops::add_cond(rewrite.graph(), rewrite[node.operands[0]], operands,
+                         std::make_shared<const Graph>(std::move(inner.graph()))));
   return true;
 }
 
