@@ -91,15 +91,18 @@ struct Program::Impl {
 
   struct Launch {
     Kernel* kernel;
+    ChunkedKernel* chunked;  // the same, or null
+    RowKernel* by_rows;      // the same, or null
     void** operands;
     void** results;
     void* scratch;
+    /// In a chain: of each pointer the bytes of a row and from slot to slot, 0 where the whole tensor is there.
+    std::vector<std::pair<int64_t, int64_t>> windows;
     void run(DeviceContext device) const { kernel->run(operands, results, scratch, device); }
   };
   std::vector<Launch> launches;
   /// One chunk of a launch.
   struct Task {
-    ChunkedKernel* kernel;
     int launch, stage;
     int64_t chunk;
   };
@@ -111,15 +114,7 @@ struct Program::Impl {
     bool parallel;                            // worth waking others for
     int chain = -1;                           // launches that run row by row
   };
-  /// A launch of a chain: its kernel by rows, and of each pointer the bytes of a row and from slot to slot, 0
-  /// where the whole tensor is there.
-  struct Link {
-    RowKernel* kernel = nullptr;
-    ChunkedKernel* chunked = nullptr;  // the same
-    std::vector<std::pair<int64_t, int64_t>> windows;
-  };
   std::vector<Wave> waves;
-  std::vector<Link> links;  // of each launch
   std::deque<Slots> slots;  // of each chain
   std::vector<Task> tasks;
   std::vector<void*> pointers;  // what launches point into: operands and results of all, in order
@@ -208,13 +203,16 @@ struct Program::Impl {
     bind_pointers();
     size_t at = 0;
     for (const PlannedLaunch& launch : plan.launches) {
-      Launch ready{&plan_kernels[launches.size()], pointers.data() + at,
-                   pointers.data() + at + launch.operands.size(), nullptr};
+      Kernel* const kernel = &plan_kernels[launches.size()];
+      launches.push_back({kernel,
+                          dynamic_cast<ChunkedKernel*>(kernel),
+                          dynamic_cast<RowKernel*>(kernel),
+                          pointers.data() + at,
+                          pointers.data() + at + launch.operands.size(),
+                          launch.scratch >= 0 ? address(launch.scratch) : nullptr,
+                          {}});
       at += launch.operands.size() + launch.results.size();
-      if (launch.scratch >= 0) ready.scratch = address(launch.scratch);
-      launches.push_back(ready);
     }
-    links.resize(launches.size());
     for (const Chain& chain : plan.chains) slots.emplace_back(chain.slots, 64);
     for (size_t first = 0, last; first < launches.size(); first = last) {
       for (last = first; last < launches.size() && plan.launches[last].wave == plan.launches[first].wave;)
@@ -226,17 +224,15 @@ struct Program::Impl {
   void prepare_wave(int first, int count) {
     Wave& wave = waves.emplace_back(Wave{first, count, {}, false, plan.launches[first].chain});
     if (wave.chain >= 0) {
-      for (int l = first; l < first + count; ++l) prepare_link(l);
+      for (int l = first; l < first + count; ++l) find_windows(l);
       return;
     }
     double time = 0;
     int stages = 0;
-    std::vector<ChunkedKernel*> kernels(count);
     for (int l = first; l < first + count; ++l) {
-      auto* kernel = dynamic_cast<ChunkedKernel*>(launches[l].kernel);
-      if (count == 1 && (!kernel || kernel->nanoseconds() <= 0)) break;
+      const ChunkedKernel* const kernel = launches[l].chunked;
+      if (count == 1 && (!kernel || kernel->nanoseconds() <= 0)) return;
       MILLRACE_CHECK(kernel, "a launch without chunks shares a wave");
-      kernels[l - first] = kernel;
       time += kernel->nanoseconds();
       stages = std::max(stages, kernel->stages());
     }
@@ -245,13 +241,12 @@ struct Program::Impl {
     for (int stage = 0; stage < stages; ++stage) {
       const size_t begin = tasks.size();
       for (int l = first; l < first + count; ++l)
-        if (ChunkedKernel* kernel = kernels[l - first]; stage < kernel->stages())
-          for (int64_t chunk = 0; chunk < kernel->chunks(stage); ++chunk)
-            tasks.push_back({kernel, l, stage, chunk});
+        if (const ChunkedKernel& kernel = *launches[l].chunked; stage < kernel.stages())
+          for (int64_t chunk = 0; chunk < kernel.chunks(stage); ++chunk) tasks.push_back({l, stage, chunk});
       // Threads take ranges of this order: the same part of each launch's data, and of the lone chunks some
       // each.
       const auto place = [&](const Task& task) {
-        const auto chunks = static_cast<double>(task.kernel->chunks(task.stage));
+        const auto chunks = static_cast<double>(launches[task.launch].chunked->chunks(task.stage));
         const double spread = 0.618 * (task.launch - first + 1);
         return chunks > 1 ? (static_cast<double>(task.chunk) + 0.5) / chunks : spread - std::floor(spread);
       };
@@ -261,16 +256,14 @@ struct Program::Impl {
     }
   }
 
-  void prepare_link(int l) {
+  void find_windows(int l) {
     const PlannedLaunch& launch = plan.launches[l];
     const Chain& chain = plan.chains[launch.chain];
-    links[l].kernel = dynamic_cast<RowKernel*>(launches[l].kernel);
-    links[l].chunked = dynamic_cast<ChunkedKernel*>(launches[l].kernel);
     for (const std::vector<int>* list : {&launch.operands, &launch.results})
       for (const int s : *list) {
         const Storage& storage = plan.storages[s];
-        links[l].windows.emplace_back(storage.row_bytes,
-                                      storage.row_bytes > 0 ? window_bytes(chain, storage) : 0);
+        launches[l].windows.emplace_back(storage.row_bytes,
+                                         storage.row_bytes > 0 ? window_bytes(chain, storage) : 0);
       }
   }
 
@@ -279,28 +272,25 @@ struct Program::Impl {
     const Chain& chain = plan.chains[wave.chain];
     for (int l = wave.first; l < wave.first + wave.count; ++l) {
       const int64_t from = spent ? clock_now() : 0;
-      for (int stage = 0; stage < links[l].kernel->first_stages(); ++stage) {
-        ChunkedKernel* const kernel = links[l].chunked;
-        device.threads().parallel(kernel->chunks(stage), [&](int64_t chunk) {
-          run_task({kernel, l, stage, chunk});
+      for (int stage = 0; stage < launches[l].by_rows->first_stages(); ++stage)
+        device.threads().parallel(launches[l].chunked->chunks(stage), [&](int64_t chunk) {
+          run_task({l, stage, chunk});
         });
-      }
       if (spent) spent[l - wave.first] += (clock_now() - from) * device.threads().threads();
     }
     device.threads().parallel(chain.chunks(), [&](int64_t chunk) {
       const Slot slot(slots[wave.chain]);
       const int64_t begin = chunk * chain.chunk, end = std::min(begin + chain.chunk, chain.rows);
       for (int l = wave.first; l < wave.first + wave.count; ++l) {
-        const Link& link = links[l];
         const Launch& launch = launches[l];
         void* at[kMostPointers];
-        for (size_t k = 0; k < link.windows.size(); ++k) {
-          const auto& [row, window] = link.windows[k];
+        for (size_t k = 0; k < launch.windows.size(); ++k) {
+          const auto& [row, window] = launch.windows[k];
           at[k] = static_cast<char*>(launch.operands[k]) + slot.index() * window - begin * row;
         }
         const int64_t from = spent ? clock_now() : 0;
-        link.kernel->run_rows(chain.rows, begin, end, at, at + (launch.results - launch.operands),
-                              launch.scratch);
+        launch.by_rows->run_rows(chain.rows, begin, end, at, at + (launch.results - launch.operands),
+                                 launch.scratch);
         if (spent) spent[l - wave.first] += clock_now() - from;
       }
     });
@@ -323,7 +313,7 @@ struct Program::Impl {
 
   void run_task(const Task& task) const {
     const Launch& launch = launches[task.launch];
-    task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
+    launch.chunked->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
   }
 
   /// While profiling launch by launch, with the time of each.
