@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -45,7 +46,7 @@ class Recomputer {
   }
 
   Graph run() {
-    if (std::count(dropped_.begin(), dropped_.end(), 1) == 0) return graph_;
+    if (!contains(dropped_, 1)) return graph_;
     rewrite_.go_through([&](int i) {
       const Node& node = graph_.node(i);
       const bool reads_dropped =
@@ -54,8 +55,7 @@ class Recomputer {
       if (!reads_dropped) return false;
       std::vector<Value> operands;
       for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
-      append(i, std::move(operands), node.location);
-      rewrite_.set_all(i, {last_, 0});
+      rewrite_.set_all(i, append(i, std::move(operands), node.location));
       return true;
     });
     return rewrite_.finish();
@@ -157,10 +157,10 @@ class Recomputer {
     return length + behind > kLongestChain * forward_cost_;
   }
 
-  void append(int i, std::vector<Value> operands, Location location) {
+  Value append(int i, std::vector<Value> operands, Location location) {
     Graph& to = rewrite_.graph();
     to.set_location(std::move(location));
-    last_ = to.add_copy(graph_, i, std::move(operands)).node;
+    return to.add_copy(graph_, i, std::move(operands));
   }
 
   /// The value as the backward pass reads it: computed again when it was given up.
@@ -170,9 +170,9 @@ class Recomputer {
     const Node& node = graph_.node(value.node);
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
-    append(value.node, std::move(operands), node.location.repeated(Phase::backward));
-    clones_[value.node] = last_;
-    return {last_, value.output};
+    const Value clone = append(value.node, std::move(operands), node.location.repeated(Phase::backward));
+    clones_[value.node] = clone.node;
+    return {clone.node, value.output};
   }
 
   const Graph& graph_;
@@ -182,7 +182,6 @@ class Recomputer {
   double forward_cost_ = 0;
   Rewriter rewrite_;
   std::map<int, int> clones_;
-  int last_ = -1;
 };
 
 }  // namespace

@@ -96,7 +96,8 @@ struct Program::Impl {
     void** operands;
     void** results;
     void* scratch;
-    /// In a chain: of each pointer the bytes of a row and from slot to slot, 0 where the whole tensor is there.
+    /// In a chain: of each pointer the bytes of a row and from slot to slot, 0 where the whole tensor is
+    /// there.
     std::vector<std::pair<int64_t, int64_t>> windows;
     void run(DeviceContext device) const { kernel->run(operands, results, scratch, device); }
   };
