@@ -42,13 +42,14 @@ std::vector<StepMarks> marks_of(const std::vector<std::vector<int64_t>>& runs,
   return marks;
 }
 
-}  // namespace
-
+/// The level that holds what is used again after `distance` bytes.
 const MemoryLevel& level_of(const Machine& machine, double distance) {
   for (const MemoryLevel& level : machine.levels)
     if (distance <= static_cast<double>(level.bytes)) return level;
   return machine.ram();
 }
+
+}  // namespace
 
 Roof roof_of(const LaunchInfo& launch, const Machine& machine) {
   Roof roof;

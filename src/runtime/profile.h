@@ -21,8 +21,6 @@ struct Roof {
   bool memory_bound() const { return memory >= compute; }
 };
 Roof roof_of(const LaunchInfo& launch, const Machine& machine);
-/// The level that holds what is used again after `distance` bytes.
-const MemoryLevel& level_of(const Machine& machine, double distance);
 
 /// When the parts of a step on the host ended, in nanoseconds of the steady clock.
 struct StepMarks {
