@@ -29,7 +29,5 @@ struct Rule {
 
 /// In the order they are tried; the first that applies wins.
 Registry<Rule>& rules();
-/// Adds a rule to those of the library; programs that were compiled before do without. InputError.
-const Rule& register_rule(const Rule& rule);
 
 }  // namespace millrace

@@ -15,6 +15,4 @@ Registry<Rule>& rules() {
   return all;
 }
 
-const Rule& register_rule(const Rule& rule) { return rules().add(rule, {{"apply", rule.apply}}); }
-
 }  // namespace millrace
