@@ -23,12 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const test::RandomGraph g = test::random_graph(seed, 4 + static_cast<int>(seed % 40));
   const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
   Program program = Program::compile(g.graph);
-  for (size_t i = 0; i < g.inputs.size(); ++i)
-    std::memcpy(program.input(static_cast<int>(i)).data(), g.inputs[i].data(),
-                static_cast<size_t>(g.inputs[i].bytes()));
-  program.run();
+  const std::vector<Array> found = test::run(program, g.inputs);
   for (size_t o = 0; o < expected.size(); ++o)
-    if (!(test::difference(program.output(static_cast<int>(o)), expected[o]) < 2e-4)) {
+    if (!(test::difference(found[o], expected[o]) < 2e-4)) {
       std::fprintf(stderr, "output %zu differs\n%s", o, g.graph.str().c_str());
       std::abort();
     }

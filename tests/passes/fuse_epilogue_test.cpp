@@ -47,12 +47,6 @@ Graph layer_graph(const Layer& l) {
   return graph;
 }
 
-Array run_layer(Program& program, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
-  program.run();
-  return program.output(0).clone();
-}
-
 double largest_of(const Array& array) {
   double largest = 0;
   for (int64_t i = 0; i < array.count(); ++i) largest = std::max(largest, std::abs(array.at(i)));
@@ -111,7 +105,7 @@ TEST_CASE("bias, residual and limits behind a convolution of constant weights ar
         REQUIRE(used != "");
         ++tried[used];
         const double bound = precision == "fp32" ? 1e-4 : 2e-2;
-        CHECK(test::difference(run_layer(*program, inputs), expected) < bound * largest_of(expected));
+        CHECK(test::difference(test::run(*program, inputs)[0], expected) < bound * largest_of(expected));
       }
     }
   for (const char* provider : {"depthwise", "onednn"}) CHECK(tried[provider] > 0);
@@ -123,12 +117,12 @@ TEST_CASE("a convolution that is fused gives what it gives with the pass off") {
   const std::vector<Array> inputs = test::inputs_for(graph);
   Program fused = Program::compile(graph);
   CHECK(fused_launch(fused.launches()) != nullptr);
-  const Array one = run_layer(fused, inputs);
+  const Array one = test::run(fused, inputs)[0];
   setenv("MILLRACE_DISABLE", "fuse-epilogue", 1);
   Program apart = Program::compile(graph);
   unsetenv("MILLRACE_DISABLE");
   CHECK(fused_launch(apart.launches()) == nullptr);
-  CHECK(test::difference(run_layer(apart, inputs), one) < 1e-5 * largest_of(one));
+  CHECK(test::difference(test::run(apart, inputs)[0], one) < 1e-5 * largest_of(one));
 }
 
 TEST_CASE("NaN goes through fused limits, as it does through a ReLU") {
@@ -139,7 +133,7 @@ TEST_CASE("NaN goes through fused limits, as it does through a ReLU") {
     std::optional<Program> program;
     const std::string used = with_provider(graph, provider, "fp32", program);
     if (provider == "onednn" || cpu::has_avx512()) CHECK(used == provider);
-    const Array y = run_layer(*program, inputs);
+    const Array y = test::run(*program, inputs)[0];
     CHECK(std::isnan(y.at(0)));
     CHECK(!std::isnan(y.at(1)));
   }
@@ -163,11 +157,7 @@ TEST_CASE("what others read of a convolution stays, and of two that are added th
   }
   CHECK(fused == 3);
   const Array input = epilogue_numbers({1, 8, 6, 6}, 9);
-  const std::vector<Array> expected = ref::evaluate(graph, std::span(&input, 1));
-  program.bind_input(0, input);
-  program.run();
-  for (int o = 0; o < 2; ++o)
-    CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-5);
+  CHECK(test::difference(test::run(program, {input}), ref::evaluate(graph, std::span(&input, 1))) < 1e-5);
 }
 
 TEST_CASE("a convolution that is a result, or that is added to itself, stays") {
@@ -181,11 +171,7 @@ TEST_CASE("a convolution that is a result, or that is added to itself, stays") {
   graph.set_outputs({result, b.unary("relu", result), b.add(twice, twice)});
   Program program = Program::compile(graph);
   const Array input = epilogue_numbers({1, 8, 6, 6}, 9);
-  const std::vector<Array> expected = ref::evaluate(graph, std::span(&input, 1));
-  program.bind_input(0, input);
-  program.run();
-  for (int o = 0; o < 3; ++o)
-    CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-5);
+  CHECK(test::difference(test::run(program, {input}), ref::evaluate(graph, std::span(&input, 1))) < 1e-5);
 }
 
 TEST_CASE("every form of the epilogue's arithmetic gives the same bits") {

@@ -10,6 +10,7 @@
 #include "passes/pass.h"
 #include "support/codegen_support.h"
 #include "support/graphs.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 
@@ -71,10 +72,7 @@ TEST_CASE("a nest on both sides of a cut is seen by what is merged later") {
   CHECK(test::count(result, "fused") == 3);
   Program program = Program::compile(graph);
   const std::vector<Array> inputs = test::inputs_for(graph);
-  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
-  program.run();
-  const std::vector<Array> expected = ref::evaluate(graph, inputs);
-  for (int o = 0; o < 3; ++o) CHECK(difference(program.output(o), expected[o]) < 1e-4);
+  CHECK(test::difference(test::run(program, inputs), ref::evaluate(graph, inputs)) < 1e-4);
 }
 
 TEST_CASE("what is cut into parts that one nest reads is computed there, unless the parts overlap") {
@@ -96,9 +94,7 @@ TEST_CASE("what is cut into parts that one nest reads is computed there, unless 
     CHECK(test::count(fused(graph), "fused") == (apart == 16 ? 1 : 2));
     Program program = Program::compile(graph);
     const std::vector<Array> inputs = test::inputs_for(graph);
-    for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
-    program.run();
-    CHECK(difference(program.output(0), ref::evaluate(graph, inputs)[0]) < 1e-6);
+    CHECK(test::difference(test::run(program, inputs), ref::evaluate(graph, inputs)) < 1e-6);
   }
 }
 

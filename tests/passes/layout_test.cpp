@@ -1,6 +1,5 @@
 // Layouts: transposes that move nothing.
 #include <algorithm>
-#include <cstring>
 #include <doctest/doctest.h>
 
 #include <millrace/program.h>
@@ -24,13 +23,7 @@ std::string checked(const Graph& graph) {
     inputs.push_back(array);
   }
   Program program = Program::compile(graph);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    std::memcpy(program.input(static_cast<int>(i)).data(), inputs[i].data(),
-                static_cast<size_t>(inputs[i].bytes()));
-  program.run();
-  const std::vector<Array> expected = ref::evaluate(graph, inputs);
-  for (size_t o = 0; o < expected.size(); ++o)
-    CHECK(test::difference(program.output(static_cast<int>(o)), expected[o]) < 2e-5);
+  CHECK(test::difference(test::run(program, inputs), ref::evaluate(graph, inputs)) < 2e-5);
   return program.explain();
 }
 

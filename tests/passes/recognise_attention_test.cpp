@@ -42,9 +42,7 @@ void check_recognised(const Write& write, std::string_view op) {
   const Array expected = ref::evaluate(graph, inputs)[0];
   CHECK(test::difference(ref::evaluate(result, inputs)[0], expected) < 1e-5);
   Program program = Program::compile(graph);
-  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
-  program.run();
-  CHECK(test::difference(program.output(0), expected) < 1e-5);
+  CHECK(test::difference(test::run(program, inputs)[0], expected) < 1e-5);
 }
 
 /// It is left as it is.

@@ -5,6 +5,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 
@@ -44,10 +45,8 @@ TEST_CASE(
         inputs.back().dtype() == i64 ? inputs.back().set_int(i, random.below(60))
                                      : inputs.back().set(i, random.uniform() - 0.5);
     }
-    for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
-    program.run();
     const double expected = ref::evaluate(graph, inputs)[0].at(0);
     CHECK(expected != 0);
-    CHECK(program.output(0).at(0) == doctest::Approx(expected).epsilon(1e-4));
+    CHECK(test::run(program, inputs)[0].at(0) == doctest::Approx(expected).epsilon(1e-4));
   }
 }

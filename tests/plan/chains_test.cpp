@@ -16,17 +16,8 @@ using namespace millrace;
 
 namespace {
 
-int links(const Program& program) {
-  int count = 0;
-  for (const LaunchInfo& launch : program.launches())
-    count += launch.kernel.find("row by row") != std::string::npos;
-  return count;
-}
-
 void fill(Program& program, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (int64_t k = 0; k < inputs[i].count(); ++k)
-      program.input(static_cast<int>(i)).set(k, inputs[i].at(k));
+  for (size_t i = 0; i < inputs.size(); ++i) program.input(static_cast<int>(i)).assign(inputs[i]);
 }
 
 /// layer_norm(x + residual) · scale → softmax, as one chain of rows.
@@ -65,7 +56,7 @@ TEST_CASE(
         if (first.empty()) first = {program.output(0).clone(), program.output(1).clone()};
         for (int o = 0; o < 2; ++o) CHECK(test::difference(program.output(o), first[o]) == 0);
       }
-      if (shape.elements() == 4096 * 64) CHECK(links(program) >= 2);
+      if (shape.elements() == 4096 * 64) CHECK(test::links(program) >= 2);
     }
   }
   ThreadPool::set_default_threads(0);
@@ -78,7 +69,7 @@ TEST_CASE("what only a chain reads is never there as a whole") {
   const Value x = graph.input("x", {f32, shape});
   graph.set_outputs({b.softmax(x, 1)});
   Program program = Program::compile(graph);
-  CHECK(links(program) >= 1);
+  CHECK(test::links(program) >= 1);
   CHECK(program.arena_bytes() < 2 << 20);  // the exponentials would be 16 MB
 }
 
@@ -175,9 +166,7 @@ TEST_CASE("a transpose in tiles of rows is followed by what reads its rows") {
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);
       Program program = Program::compile(graph);
-      fill(program, inputs);
-      program.run();
-      for (int o = 0; o < 2; ++o) CHECK(test::difference(program.output(o), expected[o]) < 1e-5);
+      CHECK(test::difference(test::run(program, inputs), expected) < 1e-5);
     }
   }
   ThreadPool::set_default_threads(0);

@@ -12,6 +12,7 @@
 #include "backend/ref/evaluate.h"
 #include "base/thread_pool.h"
 #include "ops/build.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
@@ -32,28 +33,10 @@ Value convolve(ops::Build& b, Value x, const Case& c, const std::string& name) {
                        {{"strides", Ints{c.stride, c.stride}}, {"pads", Ints{pad, pad, pad, pad}}});
 }
 
-std::vector<Array> values_of(const Graph& graph) {
-  std::vector<Array> inputs;
-  for (const Value& input : graph.inputs()) {
-    Array x(graph.type(input));
-    RandomStream random(5, inputs.size());
-    for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
-    inputs.push_back(std::move(x));
-  }
-  return inputs;
-}
-
-int links_of(const Program& program) {
-  int count = 0;
-  for (const LaunchInfo& launch : program.launches())
-    count += launch.kernel.find("row by row") != std::string::npos;
-  return count;
-}
-
 /// Compares with the reference, on several threads, whoever computes the convolutions; returns the fewest
 /// links of chains.
 int check(const Graph& graph, const std::string& precision) {
-  const std::vector<Array> inputs = values_of(graph), expected = ref::evaluate(graph, inputs);
+  const std::vector<Array> inputs = test::inputs_for(graph), expected = ref::evaluate(graph, inputs);
   CompileOptions options;
   options.precision = precision;
   const Program timed = Program::compile(graph, options);
@@ -67,15 +50,12 @@ int check(const Graph& graph, const std::string& precision) {
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);
       Program program = Program::compile(graph, options);
-      least = std::min(least, links_of(program));
-      for (size_t i = 0; i < inputs.size(); ++i)
-        for (int64_t k = 0; k < inputs[i].count(); ++k)
-          program.input(static_cast<int>(i)).set(k, inputs[i].at(k));
-      program.run();
-      program.run();
+      least = std::min(least, test::links(program));
+      test::run(program, inputs);
+      const std::vector<Array> found = test::run(program, inputs);
       for (size_t o = 0; o < expected.size(); ++o) {
         CAPTURE(o);
-        const Array now = program.output(static_cast<int>(o)).clone();
+        const Array& now = found[o];
         double largest = 0, worst = 0;
         for (int64_t i = 0; i < now.count(); ++i) {
           largest = std::max(largest, std::abs(expected[o].at(i)));
@@ -186,7 +166,7 @@ TEST_CASE("a 1×1 convolution follows a depthwise one row by row, and two produc
         if (stride == 1) y = b.add(y, x);
         y = relu6(graph.add("conv2d", {y, weights({80, 24, 1, 1})}), 80);
         graph.set_outputs({y});
-        const std::vector<Array> inputs = values_of(graph), expected = ref::evaluate(graph, inputs);
+        const std::vector<Array> inputs = test::inputs_for(graph), expected = ref::evaluate(graph, inputs);
         CompileOptions options;
         options.precision = precision;
         const Program timed = Program::compile(graph, options);
@@ -201,10 +181,8 @@ TEST_CASE("a 1×1 convolution follows a depthwise one row by row, and two produc
           const Following found = following_of(program);
           CHECK(found.products_after_products == 0);
           if (found.products > 0) CHECK(found.products_after_depthwise == 1);
-          for (int64_t k = 0; k < inputs[0].count(); ++k) program.input(0).set(k, inputs[0].at(k));
-          program.run();
-          program.run();
-          results.push_back(program.output(0).clone());
+          test::run(program, inputs);
+          results.push_back(test::run(program, inputs)[0]);
           CHECK(results.back().identical(results[0]));
         }
         ThreadPool::set_default_threads(0);

@@ -2,7 +2,6 @@
 #include "plan/loop.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <doctest/doctest.h>
 
 #include <millrace/operator.h>
@@ -24,25 +23,9 @@ namespace {
 
 std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs,
                        const std::string& target = "cpu") {
-  CompileOptions options;
-  options.target = target;
-  Program program = Program::compile(graph, options);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].bytes() > 0)
-      std::memcpy(program.input(static_cast<int>(i)).data(), inputs[i].data(),
-                  static_cast<size_t>(inputs[i].bytes()));
-  program.run();
-  program.run();
-  std::vector<Array> outputs;
-  for (int o = 0; o < program.output_count(); ++o) outputs.push_back(program.output(o).clone());
-  return outputs;
-}
-
-double worst(const std::vector<Array>& found, const std::vector<Array>& expected) {
-  double largest = 0;
-  for (size_t o = 0; o < expected.size(); ++o)
-    largest = std::max(largest, test::difference(found[o], expected[o]));
-  return largest;
+  Program program = Program::compile(graph, {.target = target});
+  test::run(program, inputs);
+  return test::run(program, inputs);
 }
 
 /// h' = tanh(h·U + x), optionally with the mean over the rows taken off.
@@ -65,7 +48,7 @@ void check_without(const std::vector<const char*>& passes, const test::RandomGra
     setenv("MILLRACE_DISABLE", pass, 1);
     const std::vector<Array> found = run(g.graph, g.inputs);
     unsetenv("MILLRACE_DISABLE");
-    CHECK(worst(found, expected) < 2e-4);
+    CHECK(test::difference(found, expected) < 2e-4);
   }
 }
 
@@ -81,9 +64,9 @@ TEST_CASE("random loops and their gradients give on cpu what they give on ref, w
         CAPTURE(rows);
         CAPTURE(length);
         const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
-        CHECK(worst(run(g.graph, g.inputs), expected) < 2e-4);
+        CHECK(test::difference(run(g.graph, g.inputs), expected) < 2e-4);
         if (length != 2) continue;
-        CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
+        CHECK(test::difference(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
         check_without({"hoist", "scan", "fuse", "scan,hoist", "simplify,cse,dce"}, g, expected);
         CHECK(Graph::parse(g.graph.str()) == g.graph);
       }
@@ -95,10 +78,10 @@ TEST_CASE(
   const auto check = [&](const test::RandomGraph& g, bool all) {
     CAPTURE(seed);
     const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
-    CHECK(worst(run(g.graph, g.inputs), expected) < 2e-4);
+    CHECK(test::difference(run(g.graph, g.inputs), expected) < 2e-4);
     CHECK(Graph::parse(g.graph.str()) == g.graph);
     if (!all) return;
-    CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
+    CHECK(test::difference(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
     check_without({"hoist", "scan,rescan", "fuse", "simplify,cse,dce", "fold,refold"}, g, expected);
   };
   for (const int64_t rows : {1, 2, 7, 33})
@@ -155,10 +138,7 @@ TEST_CASE("a program of control flow is run by several at a time") {
   std::vector<Program> programs;
   for (int i = 0; i < 3; ++i) programs.emplace_back(executable);
   for (Program& program : programs) {
-    for (size_t k = 0; k < g.inputs.size(); ++k) program.input(static_cast<int>(k)).assign(g.inputs[k]);
-    program.run();
-    for (size_t o = 0; o < expected.size(); ++o)
-      CHECK(test::difference(program.output(static_cast<int>(o)), expected[o]) < 2e-4);
+    CHECK(test::difference(test::run(program, g.inputs), expected) < 2e-4);
   }
 }
 

@@ -1,8 +1,6 @@
 #include "support/codegen_support.h"
 
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 
 #include <millrace/operator.h>
 #include <millrace/random.h>
@@ -86,18 +84,6 @@ std::vector<Array> run_kernel(Kernel& kernel, const Graph& body, std::span<const
 
 std::vector<Array> run_fused(const Graph& body, std::span<const Array> inputs, const CodegenRun& options) {
   return run_kernel(*build_fused(body, options), body, inputs, options);
-}
-
-double difference(const Array& a, const Array& b) {
-  if (a.type() != b.type()) return std::numeric_limits<double>::infinity();
-  double worst = 0;
-  for (int64_t i = 0; i < a.count(); ++i) {
-    const double x = a.at(i), y = b.at(i);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double error = std::fabs(x - y) / (1 + std::fabs(y));
-    worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-  }
-  return worst;
 }
 
 Array random_array(const Type& type, uint64_t seed, double low, double high) {

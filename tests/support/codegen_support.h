@@ -32,9 +32,6 @@ std::vector<Array> run_kernel(Kernel& kernel, const Graph& body, std::span<const
 std::vector<Array> run_fused(const Graph& body, std::span<const Array> inputs,
                              const CodegenRun& options = {});
 
-/// Largest |a − b| / (1 + |b|); NaN must meet NaN and infinities their like, else infinity.
-double difference(const Array& a, const Array& b);
-
 /// Random values: floats in [low, high], integers in [0, 5], bool either.
 Array random_array(const Type& type, uint64_t seed, double low = -2, double high = 2);
 

@@ -6,6 +6,7 @@
 
 #include <millrace/array.h>
 #include <millrace/graph.h>
+#include <millrace/program.h>
 
 #include "passes/pass.h"
 
@@ -19,6 +20,9 @@ Array values_for(const Type& type, uint64_t stream);
 
 /// Values for all inputs, each of a stream of its own.
 std::vector<Array> inputs_for(const Graph& graph);
+
+/// How many launches run row by row with the one before.
+int links(const Program& program);
 
 /// Two forms of a problem are sound, and give as many results of the same types.
 void check_forms(const Form& first, const Form& second);

@@ -232,4 +232,18 @@ double difference(const Array& a, const Array& b) {
   return worst;
 }
 
+double difference(const std::vector<Array>& a, const std::vector<Array>& b) {
+  double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) worst = std::max(worst, difference(a[i], b[i]));
+  return worst;
+}
+
+std::vector<Array> run(Program& program, const std::vector<Array>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) program.input(static_cast<int>(i)).assign(inputs[i]);
+  program.run();
+  std::vector<Array> outputs;
+  for (int o = 0; o < program.output_count(); ++o) outputs.push_back(program.output(o).clone());
+  return outputs;
+}
+
 }  // namespace millrace::test

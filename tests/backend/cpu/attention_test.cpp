@@ -51,16 +51,6 @@ std::vector<Array> inputs_of(const Graph& graph) {
   return inputs;
 }
 
-std::vector<Array> run(Program& program, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    std::memcpy(program.input(static_cast<int>(i)).data(), inputs[i].data(),
-                static_cast<size_t>(inputs[i].bytes()));
-  program.run();
-  std::vector<Array> outputs;
-  for (int o = 0; o < program.output_count(); ++o) outputs.push_back(program.output(o).clone());
-  return outputs;
-}
-
 struct Case {
   DType dtype;
   int64_t batch, heads, shared, queries, keys, width, value_width;
@@ -142,12 +132,8 @@ TEST_CASE("attention in tiles and its gradient give what the reference gives") {
     Program program = Program::compile(graph);
     CHECK(is_ours(program.explain(), "attention "));
     CHECK(is_ours(program.explain(), "attention_grad"));
-    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs),
-                             found = run(program, inputs);
-    for (size_t o = 0; o < expected.size(); ++o) {
-      INFO("output ", o);
-      CHECK(test::difference(found[o], expected[o]) < (c.dtype == bf16 ? 2e-2 : 2e-5));
-    }
+    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs);
+    CHECK(test::difference(test::run(program, inputs), expected) < (c.dtype == bf16 ? 2e-2 : 2e-5));
   }
 }
 
@@ -173,12 +159,8 @@ TEST_CASE("self_attention reads and writes packed heads in place") {
     CHECK(text.find("transpose") == std::string::npos);
     CHECK(text.find("slice") == std::string::npos);
     CHECK(text.find("concat") == std::string::npos);
-    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs),
-                             found = run(program, inputs);
-    for (size_t o = 0; o < expected.size(); ++o) {
-      INFO("output ", o);
-      CHECK(test::difference(found[o], expected[o]) < (c.dtype == bf16 ? 2e-2 : 2e-5));
-    }
+    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs);
+    CHECK(test::difference(test::run(program, inputs), expected) < (c.dtype == bf16 ? 2e-2 : 2e-5));
   }
 }
 
@@ -284,7 +266,7 @@ TEST_CASE("attention gives the same bits for any number of threads") {
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);
       Program program = Program::compile(graph);
-      found.push_back(run(program, inputs));
+      found.push_back(test::run(program, inputs));
     }
     ThreadPool::set_default_threads(before);
     for (size_t k = 1; k < found.size(); ++k)
@@ -448,7 +430,7 @@ TEST_CASE("attention over a length of 8,192 gives what softmax gives, and gradie
   const Graph graph = with_gradients("self_attention", {{f32, {1, length, 3, width}}}, {{"heads", 1}});
   const std::vector<Array> inputs = inputs_of(graph);
   Program program = Program::compile(graph);
-  const std::vector<Array> found = run(program, inputs);
+  const std::vector<Array> found = test::run(program, inputs);
   const float* const x = inputs[0].as<float>().data();
   for (const int64_t query : {int64_t{0}, int64_t{4097}, length - 1}) {
     std::vector<double> weights(length);

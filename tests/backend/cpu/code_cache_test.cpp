@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "support/cache_variable.h"
 #include "support/codegen_support.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 using codegen::code_counts;
@@ -85,7 +86,7 @@ TEST_CASE("A code cache that cannot be written is passed over") {
   write_file(cache.path() / "kernels", std::string_view("a file where the folder should be"));
   const Graph graph = body(1241, 0.6875);
   const std::vector<Array> input{random_array({f32, {1241}}, 1)};
-  CHECK(difference(run_fused(graph, input)[0], run_fused(graph, input)[0]) == 0);
+  CHECK(test::difference(run_fused(graph, input)[0], run_fused(graph, input)[0]) == 0);
 }
 
 TEST_CASE("Threads may compile at the same time, the same nest too") {

@@ -9,6 +9,7 @@
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "support/codegen_support.h"
+#include "support/random_graph.h"
 #include "support/samples.h"
 
 using namespace millrace;
@@ -21,7 +22,7 @@ void check(const Graph& body, double tolerance = 1e-5, const CodegenRun& options
   for (const Value& input : body.inputs())
     inputs.push_back(random_array(body.type(input), inputs.size() + 1));
   const std::vector<Array> got = run_fused(body, inputs, options), expected = ref::evaluate(body, inputs);
-  for (size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) <= tolerance);
+  for (size_t i = 0; i < got.size(); ++i) CHECK(test::difference(got[i], expected[i]) <= tolerance);
 }
 
 Graph chain(const Shape& shape, DType dtype = f32) {
@@ -122,7 +123,7 @@ TEST_CASE("Every sample of the operators that loop nests cover agrees with the r
             tolerance = std::max(tolerance, op->tolerance.half);
         }
         if (got[i].dtype() == f32) tolerance = std::max(tolerance, op->tolerance.f32);
-        CHECK(difference(got[i], expected[i]) <= tolerance);
+        CHECK(test::difference(got[i], expected[i]) <= tolerance);
       }
     }
   }
@@ -173,7 +174,7 @@ TEST_CASE("Maxima, minima and their positions: first of equals, NaN first of all
       outputs.push_back(body.add(op, {x}, {{"axes", axes}}));
     body.set_outputs(outputs);
     const std::vector<Array> input{rows}, expected = ref::evaluate(body, input), got = run_fused(body, input);
-    for (size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) == 0);
+    for (size_t i = 0; i < got.size(); ++i) CHECK(test::difference(got[i], expected[i]) == 0);
   }
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("Rows of a few elements are reduced, a lane a row") {
     Array rows = random_array({f32, shape}, 7, -1, 1);
     rows.set(5, std::numeric_limits<double>::quiet_NaN());
     const std::vector<Array> input{rows}, expected = ref::evaluate(body, input), got = run_fused(body, input);
-    for (size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-6);
+    for (size_t i = 0; i < got.size(); ++i) CHECK(test::difference(got[i], expected[i]) < 1e-6);
   }
 }
 

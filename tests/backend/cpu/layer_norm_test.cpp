@@ -101,13 +101,10 @@ TEST_CASE(
     CHECK(std::count(text.begin(), text.end(), '\n') == 2);
     CHECK(text.find("kernels: layer_norm ") != std::string::npos);
     CHECK(text.find("kernels: layer_norm_grad ") != std::string::npos);
-    for (int i = 0; i < program.input_count(); ++i) {
-      const Array input = random_array(program.input(i).type(), static_cast<uint64_t>(i));
-      std::memcpy(program.input(i).data(), input.data(), static_cast<size_t>(input.bytes()));
-    }
-    program.run();
-    found.emplace_back();
-    for (int o = 0; o < program.output_count(); ++o) found.back().push_back(program.output(o).clone());
+    std::vector<Array> inputs;
+    for (int i = 0; i < program.input_count(); ++i)
+      inputs.push_back(random_array(program.input(i).type(), static_cast<uint64_t>(i)));
+    found.push_back(test::run(program, inputs));
   }
   ThreadPool::set_default_threads(before);
   for (size_t o = 0; o < found[0].size(); ++o)

@@ -11,6 +11,7 @@
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
 #include "support/codegen_support.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 
@@ -196,7 +197,7 @@ TEST_CASE("Random fused groups agree with the reference in random layouts") {
       const bool half = std::any_of(graph.inputs().begin(), graph.inputs().end(),
                                     [&](Value v) { return graph.type(v).dtype == bf16; });
       if (position && half) continue;  // ties after rounding
-      CHECK(difference(got[i], expected[i]) <= (half ? 0.1 : 2e-4));
+      CHECK(test::difference(got[i], expected[i]) <= (half ? 0.1 : 2e-4));
     }
     options.threads = 1;
     const std::vector<Array> alone = run_fused(body.graph_, inputs, options);

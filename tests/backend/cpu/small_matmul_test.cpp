@@ -5,6 +5,7 @@
 #include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "support/codegen_support.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 
@@ -71,7 +72,7 @@ TEST_CASE(
           three.threads = 3;
           const std::vector<Array> got = run_kernel(kernel, graph, inputs, three);
           const std::vector<Array> given = constant ? std::vector<Array>{inputs[0]} : inputs;
-          CHECK(difference(got[0], ref::evaluate(graph, given)[0]) < 1e-4);
+          CHECK(test::difference(got[0], ref::evaluate(graph, given)[0]) < 1e-4);
           CHECK(run_kernel(kernel, graph, inputs, one)[0].identical(got[0]));
         }
 }
