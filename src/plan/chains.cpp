@@ -20,11 +20,6 @@ constexpr double kLong = 50e3;
 constexpr int64_t kLeastChunks = 8;
 constexpr int kFarthest = 64;  // launches looked at behind the first
 
-RowKernel* row_kernel(const PlannedLaunch& launch) {
-  if (launch.operands.size() + launch.results.size() > kMostPointers) return nullptr;
-  return dynamic_cast<RowKernel*>(launch.kernel.get());
-}
-
 class ChainFinder {
  public:
   ChainFinder(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
@@ -160,6 +155,11 @@ RowUse use_of(const Plan& plan, size_t l, int threads) {
 }
 
 }  // namespace
+
+RowKernel* row_kernel(const PlannedLaunch& launch) {
+  if (launch.operands.size() + launch.results.size() > kMostPointers) return nullptr;
+  return dynamic_cast<RowKernel*>(launch.kernel.get());
+}
 
 void prepare_chains(Plan& plan, int threads) {
   for (size_t l = 0; l < plan.launches.size(); ++l)

@@ -304,17 +304,11 @@ class Planner {
                      [](const PlannedLaunch& a, const PlannedLaunch& b) { return a.wave < b.wave; });
   }
 
-  static RowKernel& row_kernel(const PlannedLaunch& launch) {
-    auto* const kernel = dynamic_cast<RowKernel*>(launch.kernel.get());
-    MILLRACE_CHECK(kernel, "a member of a chain has no rows");
-    return *kernel;
-  }
-
   /// Whether a launch reads a storage, in a chain: otherwise than by rows.
   bool reads_whole(const PlannedLaunch& launch, int storage_index) const {
     for (size_t k = 0; k < launch.operands.size(); ++k)
       if (launch.operands[k] == storage_index &&
-          (launch.chain < 0 || !row_kernel(launch).takes_row(static_cast<int>(k))))
+          (launch.chain < 0 || !row_kernel(launch)->takes_row(static_cast<int>(k))))
         return true;
     return false;
   }

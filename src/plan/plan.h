@@ -91,6 +91,9 @@ struct PlanOptions {
 /// Operands and results that a member of a chain has at most.
 constexpr size_t kMostPointers = 64;
 
+/// A launch's kernel, if it can be one of a chain; else null.
+RowKernel* row_kernel(const PlannedLaunch& launch);
+
 /// Finds chains among scheduled launches, and says which of them each launch belongs to, or −1. `after[i]`:
 /// launches that must run later than launch i. All members of a chain can run where the first of them stands.
 std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
