@@ -140,26 +140,19 @@ class Storer {
       inside.push_back(changed ? body->add("cast", {input}, {{"dtype", f32}}) : input);
     }
     std::vector<Value> computed = inline_graph(*body, *node.body, inside);
-    // A result and its rounded copy become one.
     std::vector<Value> outputs;
     std::vector<size_t> position(computed.size());
     std::map<Value, size_t> rounded;
     for (size_t r = 0; r < computed.size(); ++r) {
-      Value value = computed[r];
-      const Node& last = body->node(value);
-      if (narrow[r]) {
-        const auto [at, fresh] = rounded.try_emplace(value, outputs.size());
-        position[r] = at->second;
-        if (!fresh) continue;
-        value = body->add("cast", {value}, {{"dtype", narrow_}});
-      } else if (last.op->converts && last.types[0].dtype == narrow_) {
-        const auto [at, fresh] = rounded.try_emplace(last.operands[0], outputs.size());
-        position[r] = at->second;
-        if (!fresh) continue;
-      } else {
-        position[r] = outputs.size();
+      const Node& last = body->node(computed[r]);
+      position[r] = outputs.size();
+      // A result and its rounded copy become one.
+      if (narrow[r] || (last.op->converts && last.types[0].dtype == narrow_)) {
+        const Value wide = narrow[r] ? computed[r] : last.operands[0];
+        position[r] = rounded.try_emplace(wide, outputs.size()).first->second;
+        if (position[r] < outputs.size()) continue;
       }
-      outputs.push_back(value);
+      outputs.push_back(narrow[r] ? body->add("cast", {computed[r]}, {{"dtype", narrow_}}) : computed[r]);
     }
     body->set_outputs(outputs);
     rewrite_.graph().set_location(node.location);

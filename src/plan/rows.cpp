@@ -118,10 +118,10 @@ class RowCutter {
     Value added;
     if (node.op->op_class == OpClass::group)
       added = into_.add_with_body(*node.op, operands, node.attributes, cut_body(node));
-    else if (node.op->takes_body())
-      added = into_.add_with_body(*node.op, operands, node.attributes, node.body);
+    else if (rows)
+      added = into_.add(*node.op, operands, with_new_rows(node));
     else
-      added = into_.add(*node.op, operands, rows ? with_new_rows(node) : node.attributes);
+      added = into_.add_copy(graph_, value.node, operands);
     for (size_t r = 0; r < node.types.size(); ++r) {
       const Value result{value.node, static_cast<int32_t>(r)};
       made_[{result, repeated || has_rows(result)}] = {added.node, result.output};
