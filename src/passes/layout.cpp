@@ -43,8 +43,7 @@ class LayoutChooser {
     std::vector<Value> outputs;
     for (const Value& output : graph_.outputs()) outputs.push_back(in_layout(rewrite_[output], {}));
     rewrite_.graph().set_outputs(outputs, graph_.output_names());
-    LaidOutGraph result{std::move(rewrite_.graph()), std::move(layouts_)};
-    return result;
+    return {std::move(rewrite_.graph()), std::move(layouts_)};
   }
 
  private:

@@ -41,8 +41,10 @@ class AttentionFinder {
 
  private:
   std::optional<Found> match(int i) const {
-    const auto product = plain_product(graph_.node(i));
-    if (!product || graph_.node(i).types[0].shape.rank() != 4) return std::nullopt;
+    const auto product = ops::matmul_of(graph_.node(i));
+    if (!product || product->transpose_a || product->transpose_b ||
+        graph_.node(i).types[0].shape.rank() != 4)
+      return std::nullopt;
     const Node& weights = graph_.node(graph_.node(i).operands[0]);
     if (!ops::is(weights, "softmax") || uses_[graph_.node(i).operands[0].node] != 1) return std::nullopt;
     const int64_t axis = weights.attributes.integer("axis");
@@ -64,12 +66,6 @@ class AttentionFinder {
       if (plain) found.k = *plain;
     }
     return fits(found) ? std::optional(found) : std::nullopt;
-  }
-
-  std::optional<ops::Matmul> plain_product(const Node& node) const {
-    auto product = ops::matmul_of(node);
-    if (product && (product->transpose_a || product->transpose_b)) product.reset();
-    return product;
   }
 
   /// Takes an added mask off the scores. False where something is added that cannot be one.

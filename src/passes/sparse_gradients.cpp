@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "ir/values.h"
 #include "ops/build.h"
 #include "ops/scatter_add.h"
@@ -21,10 +22,7 @@ constexpr int64_t kLeastTableBytes = 4 << 20, kLeastRowsAnIndex = 4;
 class SparseGradients {
  public:
   SparseGradients(const Graph& graph, bool exact)
-      : graph_(graph), exact_(exact), rewrite_(graph), users_(users_of(graph)) {
-    is_output_.assign(graph.size(), false);
-    for (const Value& output : graph.outputs()) is_output_[output.node] = true;
-  }
+      : graph_(graph), exact_(exact), rewrite_(graph), users_(users_of(graph)) {}
 
   Graph run() {
     rewrite_.go_through([&](int i) {
@@ -44,7 +42,7 @@ class SparseGradients {
   bool is_sparse(int i) const {
     const Node& node = graph_.node(i);
     const auto sum = ops::row_sum(graph_, {i, 0});
-    if (!sum || is_output_[i] || users_[i].empty()) return false;
+    if (!sum || contains(graph_.outputs(), Value{i, 0}) || users_[i].empty()) return false;
     const Type& table = node.types[0];
     const Shape& indices = graph_.type(sum->indices).shape;
     if (!table.dtype.is_float() || table.shape.rank() != 2) return false;
@@ -115,7 +113,6 @@ class SparseGradients {
   bool exact_;
   Rewriter rewrite_;
   std::vector<std::vector<int>> users_;
-  std::vector<bool> is_output_;
   std::map<int, Value> compact_;  // old node → value over the rows with a gradient, in the new graph
 };
 
