@@ -102,8 +102,8 @@ class Keeper {
             refused != copies_.refused.end())
           why_not = refused->second;
         if (why_not.empty()) kept_.push_back(value);
-        copies_.copies.push_back(
-            {source_[value.node], graph_.type(value), reader.location, std::move(why_not)});
+        copies_.copies.push_back({graph_.input_names()[source_[value.node]], graph_.type(value),
+                                  reader.location, std::move(why_not)});
       }
     }
   }

@@ -24,14 +24,7 @@ namespace millrace {
 struct Copies {
   std::map<int, int> donations;        // output → input: the step's own, then those of copies
   std::map<int, std::string> refused;  // by number among `copies`: why it must not be kept
-  struct Copy {
-    int parameter;  // input of the step
-    Type type;
-    Location location;    // of what reads it
-    std::string why_not;  // computed in every run; empty: kept
-    int64_t bytes() const { return why_not.empty() ? type.bytes() : 0; }
-  };
-  std::vector<Copy> copies;
+  std::vector<CopyInfo> copies;
   Graph make;                   // gives the kept ones, in order, from parameters
   std::vector<int> parameters;  // inputs of the step, for each input of `make`
   bool repeat = false;          // none is kept, and each reader makes its own

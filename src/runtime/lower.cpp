@@ -194,7 +194,7 @@ class Lowering {
   void stay_below_fp32() {
     if (precision_ != "bf16" || options_.donations.empty()) return;
     int64_t copies = 0;
-    for (const Copies::Copy& copy : now_.copies.copies) copies += copy.type.bytes();
+    for (const CopyInfo& copy : now_.copies.copies) copies += copy.type.bytes();
     if (!chose(kWide) &&
         static_cast<double>(copies) < kManyCopies * static_cast<double>(now_.plan.fixed_bytes))
       return;

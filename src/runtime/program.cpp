@@ -505,12 +505,7 @@ void Program::run(const CancelToken& cancel) {
   if (impl.kept) impl.kept->note(impl.inputs, impl.compiled.copies.parameters);
 }
 
-std::vector<CopyInfo> Program::copies() const {
-  std::vector<CopyInfo> list;
-  for (const Copies::Copy& copy : impl_->compiled.copies.copies)
-    list.push_back({impl_->input_name(copy.parameter), copy.type, copy.location, copy.why_not});
-  return list;
-}
+std::vector<CopyInfo> Program::copies() const { return impl_->compiled.copies.copies; }
 
 int64_t Program::times_copied() const { return impl_->kept ? impl_->kept->times_made() : 0; }
 
