@@ -386,35 +386,31 @@ class Planner {
 
   void lifetimes() {
     const int end = static_cast<int>(plan_.launches.size());
-    // All launches of a wave run at the same time.
-    std::vector<int> wave_begin(end + 1, end), wave_end(end + 1, end);
-    for (int l = 0; l < end; ++l) {
-      const bool same = l > 0 && plan_.launches[l].wave == plan_.launches[l - 1].wave;
-      wave_begin[l] = same ? wave_begin[l - 1] : l;
-    }
-    for (int l = end - 1; l >= 0; --l) {
-      const bool same = l + 1 < end && plan_.launches[l].wave == plan_.launches[l + 1].wave;
-      wave_end[l] = same ? wave_end[l + 1] : l;
-    }
-    const auto touch = [&](int s, int l) {
+    int first = 0, last = -1;  // of a wave, whose launches run at the same time
+    const auto touch = [&](int s) {
       Storage& storage_ref = plan_.storages[s];
-      if (storage_ref.first < 0) storage_ref.first = wave_begin[l];
-      storage_ref.last = std::max(storage_ref.last, wave_end[l]);
+      if (storage_ref.first < 0) storage_ref.first = first;
+      storage_ref.last = std::max(storage_ref.last, last);
     };
     for (int l = 0; l < end; ++l) {
       PlannedLaunch& launch = plan_.launches[l];
-      for (int s : launch.operands) touch(s, l);
-      for (int s : launch.results) touch(s, l);
+      if (l > last) {
+        first = last = l;
+        while (last + 1 < end && plan_.launches[last + 1].wave == launch.wave) ++last;
+      }
+      for (int s : launch.operands) touch(s);
+      for (int s : launch.results) touch(s);
       if (const int64_t bytes = launch.kernel->scratch_bytes(); bytes > 0) {
         launch.scratch = new_storage(StorageKind::arena, -1, bytes,
                                      fmt::format("scratch of {}", graph().node(launch.node).op->name));
         plan_.storages[launch.scratch].slots_bytes = launch.kernel->slots_bytes();
-        touch(launch.scratch, l);
+        touch(launch.scratch);
       }
     }
+    first = last = end;
     for (const PlannedCopy& copy : plan_.copies) {
-      touch(copy.from, end);
-      if (copy.kind == StorageKind::arena) touch(copy.index, end);
+      touch(copy.from);
+      if (copy.kind == StorageKind::arena) touch(copy.index);
     }
   }
 
