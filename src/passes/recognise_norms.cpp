@@ -9,62 +9,47 @@
 namespace millrace {
 namespace {
 
-class NormFinder {
- public:
-  explicit NormFinder(const Graph& graph) : graph_(graph), rewrite_(graph), to_(rewrite_.graph()) {}
+/// One number for each place of the last axis, the same everywhere else.
+std::optional<Value> along_last(const Graph& graph, Value v, const Type& like) {
+  while (graph.node(v).op->broadcasts) v = graph.node(v).operands[0];
+  const auto& [dtype, shape] = graph.type(v);
+  const bool fits =
+      shape.rank() > 0 && shape.back() == like.shape.back() && shape.elements() == like.shape.back();
+  return fits && dtype == like.dtype ? std::optional(v) : std::nullopt;
+}
 
-  Graph run() {
-    rewrite_.go_through([&](int i) { return write(i); });
-    return rewrite_.finish();
-  }
-
- private:
-  /// One number for each place of the last axis, the same everywhere else.
-  std::optional<Value> along_last(Value v, const Type& like) const {
-    while (graph_.node(v).op->broadcasts) v = graph_.node(v).operands[0];
-    const auto& [dtype, shape] = graph_.type(v);
-    const bool fits =
-        shape.rank() > 0 && shape.back() == like.shape.back() && shape.elements() == like.shape.back();
-    return fits && dtype == like.dtype ? std::optional(v) : std::nullopt;
-  }
-
-  /// Where a norm with weight and bias ends at node i, the operator instead.
-  bool write(int i) {
-    const Node& end = graph_.node(i);
-    if (!end.op->is(ScalarOp::add) || !end.types[0].dtype.is_float()) return false;
-    for (int side = 0; side < 2; ++side) {
-      const auto bias = along_last(end.operands[1 - side], end.types[0]);
-      const Node& product = graph_.node(end.operands[side]);
-      if (!bias || !product.op->is(ScalarOp::mul)) continue;
-      for (int factor = 0; factor < 2; ++factor) {
-        const auto weight = along_last(product.operands[1 - factor], end.types[0]);
-        const auto norm = weight ? ops::centred_norm(graph_, product.operands[factor]) : std::nullopt;
-        if (!norm) continue;
-        ops::Build b(to_);
-        to_.set_location(end.location);
-        const Shape last{end.types[0].shape.back()};
-        const Value made =
-            to_.add("layer_norm",
-                    {rewrite_[norm->x], b.reshape(rewrite_[*weight], last), b.reshape(rewrite_[*bias], last)},
-                    {{"axis", int64_t{-1}}, {"eps", norm->eps}});
-        rewrite_.set({i, 0}, made);
-        return true;
-      }
+/// Where a norm with weight and bias ends at node i, the operator instead.
+bool write_norm(const Graph& graph, int i, Rewriter& rewrite) {
+  const Node& end = graph.node(i);
+  if (!end.op->is(ScalarOp::add) || !end.types[0].dtype.is_float()) return false;
+  for (int side = 0; side < 2; ++side) {
+    const auto bias = along_last(graph, end.operands[1 - side], end.types[0]);
+    const Node& product = graph.node(end.operands[side]);
+    if (!bias || !product.op->is(ScalarOp::mul)) continue;
+    for (int factor = 0; factor < 2; ++factor) {
+      const auto weight = along_last(graph, product.operands[1 - factor], end.types[0]);
+      const auto norm = weight ? ops::centred_norm(graph, product.operands[factor]) : std::nullopt;
+      if (!norm) continue;
+      ops::Build b(rewrite.graph());
+      rewrite.graph().set_location(end.location);
+      const Shape last{end.types[0].shape.back()};
+      const Value w = b.reshape(rewrite[*weight], last), offset = b.reshape(rewrite[*bias], last);
+      rewrite.set({i, 0}, rewrite.graph().add("layer_norm", {rewrite[norm->x], w, offset},
+                                              {{"axis", int64_t{-1}}, {"eps", norm->eps}}));
+      return true;
     }
-    return false;
   }
-
-  const Graph& graph_;
-  Rewriter rewrite_;
-  Graph& to_;
-};
+  return false;
+}
 
 }  // namespace
 
 // Layer norms that were written as means, squares and roots (as exporters of other programs do) become the
 // operator, which reads each row once.
 static Graph recognise_norms(const Graph& graph, const PassContext& context) {
-  return eliminate_dead(NormFinder(graph).run(), context);
+  Rewriter rewrite(graph);
+  rewrite.go_through([&](int i) { return write_norm(graph, i, rewrite); });
+  return eliminate_dead(rewrite.finish(), context);
 }
 
 MILLRACE_PASS(recognise_norms){.name = "recognise-norms",
