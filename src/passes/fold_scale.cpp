@@ -21,22 +21,19 @@ static Graph fold_scale(const Graph& graph, const PassContext& context) {
     const bool divides = node.op->is(ScalarOp::div);
     if ((!divides && !node.op->is(ScalarOp::mul)) || node.types[0].shape.rank() != 4) return false;
     // The chain conv2d → (add|sub constant)* → this product, each read once.
-    bool done = false;
-    for (int side = 0; side < (divides ? 1 : 2) && !done; ++side) {
+    for (int side = 0; side < (divides ? 1 : 2); ++side) {
       const auto scale = per_channel(to, rewrite[node.operands[1 - side]]);
       if (!scale) continue;
       Value at = node.operands[side];
       std::vector<std::pair<bool, Value>> terms;  // (subtracted, per channel)
-      bool fits = true;
-      while (fits && (graph.node(at).op->is(ScalarOp::add) || graph.node(at).op->is(ScalarOp::sub))) {
+      while (graph.node(at).op->is(ScalarOp::add) || graph.node(at).op->is(ScalarOp::sub)) {
         const auto term = per_channel(to, rewrite[graph.node(at).operands[1]]);
-        fits = term && uses[at.node] == 1;
-        if (!fits) break;
+        if (!term || uses[at.node] != 1) break;
         terms.emplace_back(graph.node(at).op->is(ScalarOp::sub), *term);
         at = graph.node(at).operands[0];
       }
       const Node& conv = graph.node(at);
-      if (!fits || ops::convolution_part(conv) != ops::ConvolutionPart::forward ||
+      if (ops::convolution_part(conv) != ops::ConvolutionPart::forward ||
           ops::is_fused_convolution(conv) || uses[at.node] != 1 ||
           !to.constant_value(rewrite[conv.operands[1]]))
         continue;
@@ -55,9 +52,9 @@ static Graph fold_scale(const Graph& graph, const PassContext& context) {
       }
       if (bias.valid()) result = build.add(result, build.reshape(bias, {1, build.shape(w)[0], 1, 1}));
       rewrite.set({i, 0}, result);
-      done = true;
+      return true;
     }
-    return done;
+    return false;
   });
   return fold_constants(eliminate_dead(rewrite.finish(), context), context);
 }
