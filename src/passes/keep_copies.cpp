@@ -120,11 +120,9 @@ class Keeper {
   /// The value computed in `to` again, from what `known` has instead of old values.
   Value again(Graph& to, Value value, std::map<Value, Value>& known) const {
     if (const auto at = known.find(value); at != known.end()) return at->second;
-    const Node& node = graph_.node(value);
-    if (const Array* constant = graph_.constant_value(value)) return known[value] = to.constant(*constant);
     std::vector<Value> operands;
-    for (const Value& operand : node.operands) operands.push_back(again(to, operand, known));
-    return known[value] = {to.add(*node.op, std::move(operands), node.attributes).node, value.output};
+    for (const Value& operand : graph_.node(value).operands) operands.push_back(again(to, operand, known));
+    return known[value] = {to.add_copy(graph_, value.node, std::move(operands)).node, value.output};
   }
 
   /// What replaces each copy: the same of the new parameter.
@@ -181,8 +179,7 @@ class Keeper {
       operands[k] = again(to, node.operands[k], known);
     }
     to.set_location(node.location);
-    const Value first = to.add(*node.op, std::move(operands), node.attributes);
-    rewrite_.set_all(i, first);
+    rewrite_.set_all(i, to.add_copy(graph_, i, std::move(operands)));
   }
 
   const Graph& graph_;
