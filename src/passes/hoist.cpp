@@ -140,13 +140,6 @@ class Split {
     }
   }
 
-  bool sinkable_use(int node, int user) const {
-    return adds_[user]
-               ? std::any_of(candidates_.begin(), candidates_.end(),
-                             [&](const Sum& sum) { return sum.adds == user && sum.term.node == node; })
-               : sinkable_[user] != 0;
-  }
-
   /// What only feeds stacks and sums, from the first operator on that is worth it.
   void choose_behind() {
     sinkable_.assign(body_.size(), 0);
@@ -156,7 +149,7 @@ class Split {
       if (!stacked_[i] || adds_[i] || as_carry_[i] || body_.is_input({i, 0}) || before_[i]) continue;
       if (!StepBatcher::can_batch(body_, node, stacked_)) continue;
       sinkable_[i] =
-          std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return sinkable_use(i, u); });
+          std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return adds_[u] || sinkable_[u]; });
       only_sums[i] =
           sinkable_[i] && as_output_[i] == 0 &&
           std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return adds_[u] || only_sums[u]; });
