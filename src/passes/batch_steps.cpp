@@ -94,41 +94,37 @@ bool StepBatcher::is_rounded_product(Value body_value) const {
   return is_product_over_steps(node);
 }
 
-std::optional<Value> StepBatcher::product_over_steps(const Node& node) {
-  if (!is_product_over_steps(node)) return std::nullopt;
-  ops::Build b(to_);
-  const auto rows = [&](Value operand) {
-    const Value all = emit(operand);
-    const Shape& shape = b.shape(all);
-    return b.reshape(all, {shape[0] * shape[1], shape[2]});
-  };
-  const Value left = rows(node.operands[0]), right = rows(node.operands[1]);
-  to_.set_location(node.location);
-  return b.matmul(left, right, true, false);
-}
-
 Value StepBatcher::sum_over_steps(Value body_value) {
   const Node& node = body_.node(body_value);
   ops::Build b(to_);
   const Shape& shape = node.types[body_value.output].shape;
-  const bool known = has(body_value);
-  if (!known && node.op->reshapes()) return b.reshape(sum_over_steps(node.operands[0]), shape);
-  if (!known && node.op->permutation)
-    return b.transpose(sum_over_steps(node.operands[0]), node.op->permutation(node));
-  // A product that is rounded (mixed precision): its sum is, once.
-  if (!known && node.op->converts && is_rounded_product(body_value)) {
-    const Value product = sum_over_steps(node.operands[0]);
-    to_.set_location(node.location);
-    return to_.add(*node.op, {product}, node.attributes);
-  }
-  if (!known)
-    if (const auto product = product_over_steps(node)) return *product;
-  if (!known && node.op->is(Reduction::sum) && stacked(node.operands[0])) {
-    std::vector<int64_t> axes = axes_of(node, body_.type(node.operands[0]).shape.rank());
-    for (int64_t& axis : axes) ++axis;
-    const Value from = emit(node.operands[0]);
-    to_.set_location(node.location);
-    return b.reshape(b.sum(from, ops::prepended(axes, 0), false), shape);
+  if (!has(body_value)) {
+    if (node.op->reshapes()) return b.reshape(sum_over_steps(node.operands[0]), shape);
+    if (node.op->permutation)
+      return b.transpose(sum_over_steps(node.operands[0]), node.op->permutation(node));
+    // A product that is rounded (mixed precision): its sum is, once.
+    if (node.op->converts && is_rounded_product(body_value)) {
+      const Value product = sum_over_steps(node.operands[0]);
+      to_.set_location(node.location);
+      return to_.add(*node.op, {product}, node.attributes);
+    }
+    if (is_product_over_steps(node)) {
+      const auto rows = [&](Value operand) {
+        const Value all = emit(operand);
+        const Shape& own = b.shape(all);
+        return b.reshape(all, {own[0] * own[1], own[2]});
+      };
+      const Value left = rows(node.operands[0]), right = rows(node.operands[1]);
+      to_.set_location(node.location);
+      return b.matmul(left, right, true, false);
+    }
+    if (node.op->is(Reduction::sum) && stacked(node.operands[0])) {
+      std::vector<int64_t> axes = axes_of(node, body_.type(node.operands[0]).shape.rank());
+      for (int64_t& axis : axes) ++axis;
+      const Value from = emit(node.operands[0]);
+      to_.set_location(node.location);
+      return b.reshape(b.sum(from, ops::prepended(axes, 0), false), shape);
+    }
   }
   const Value all = emit(body_value);
   to_.set_location(node.location);

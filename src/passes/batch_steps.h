@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <vector>
 
 #include <millrace/graph.h>
@@ -38,7 +37,6 @@ class StepBatcher {
   bool stacked(Value value) const { return stacked_[value.node] != 0; }
   bool is_product_over_steps(const Node& node) const;
   bool is_rounded_product(Value body_value) const;
-  std::optional<Value> product_over_steps(const Node& node);
 
   const Graph& body_;
   std::vector<char> stacked_;
