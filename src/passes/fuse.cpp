@@ -60,7 +60,6 @@ class Fuser {
 
   const Node& node(int i) const { return graph_.node(i); }
   const Shape& shape(int i) const { return node(i).types[0].shape; }
-  static int64_t count(const Shape& shape) { return shape.count(); }
 
   bool fusible(int i) const {
     switch (node(i).op->op_class) {
@@ -174,10 +173,13 @@ class Fuser {
       if (a.windowed) inlines = false;
     }
     if (!inlines) new_group(i, shape(i));
-    if (!inlines && !free_to_repeat(i)) return;
+    if (inlines || free_to_repeat(i)) repeat_in(i, needed);
+  }
+
+  /// Groups that read node i evaluate it themselves.
+  void repeat_in(int i, const std::vector<int>& needed) {
     for (int g : needed) {
-      const Access a = access(i, g);
-      homes_[i].push_back({g, a.any_direct && !a.any_indirect});
+      homes_[i].push_back({g, !access(i, g).any_indirect});
       groups_[g].inlined.push_back(i);
     }
   }
@@ -197,7 +199,7 @@ class Fuser {
       const Node& producer = node(operand.node);
       if (producer.op->broadcasts || producer.op->is_given()) {
         const Value from = producer.op->broadcasts ? producer.operands[0] : operand;
-        if (count(graph_.type(from).shape) * 4 > count(shape(i))) chain.reads.insert(from);
+        if (graph_.type(from).shape.count() * 4 > shape(i).count()) chain.reads.insert(from);
       } else if (producer.op->op_class == OpClass::elementwise) {
         follow_chain(operand.node, chain);
       } else {
@@ -224,7 +226,7 @@ class Fuser {
     while (d < mine.rank() && mine[d] == space[d]) ++d;
     for (int rest = d; rest < mine.rank(); ++rest)
       if (mine[rest].size() != 1) return false;
-    return d > 0 && count(space) >= 16 * count(mine);
+    return d > 0 && space.count() >= 16 * mine.count();
   }
 
   void place_elementwise(int i, const std::vector<int>& needed, bool outside) {
@@ -234,7 +236,7 @@ class Fuser {
       const bool room =
           static_cast<int>(groups_[g].members.size() + groups_[g].inlined.size()) < max_group_nodes;
       // As many elements are computed as there are: for one reader, or for the parts of a split.
-      const int64_t mine = count(shape(i)), space = count(groups_[g].space);
+      const int64_t mine = shape(i).count(), space = groups_[g].space.count();
       const bool parts =
           a.single && !compared_[i] && a.indirect_users <= max_parts && a.indirect_users * space <= mine;
       const bool once = !a.any_indirect ||
@@ -242,20 +244,12 @@ class Fuser {
                          (a.indirect_users == 1 ? space <= mine || one_a_row(i, groups_[g].space) : parts));
       if (room && once) return own(i, g, !a.any_indirect);
     }
-    if (!outside && cheap_to_repeat(i)) {
-      bool repeats = true;
-      for (int g : needed) {
-        const Access a = access(i, g);
-        if (a.windowed || (a.any_indirect && count(groups_[g].space) > count(shape(i)))) repeats = false;
-      }
-      if (repeats) {
-        for (int g : needed) {
-          homes_[i].push_back({g, !access(i, g).any_indirect});
-          groups_[g].inlined.push_back(i);
-        }
-        return;
-      }
-    }
+    const auto may_repeat = [&](int g) {
+      const Access a = access(i, g);
+      return !a.windowed && !(a.any_indirect && groups_[g].space.count() > shape(i).count());
+    };
+    if (!outside && cheap_to_repeat(i) && std::all_of(needed.begin(), needed.end(), may_repeat))
+      return repeat_in(i, needed);
     // Stored: as one more result of a group that computes it anyway, where that makes no cycle.
     for (int g : needed) {
       const Access a = access(i, g);
@@ -352,7 +346,7 @@ class Fuser {
         if (ga.members.size() + gb.members.size() > max_group_nodes) continue;
         const std::set<Value> ra = read_by(ga), rb = read_by(gb);
         const bool common = std::any_of(ra.begin(), ra.end(), [&](const Value& v) {
-          return rb.count(v) && count(graph_.type(v).shape) == count(ga.space) && count(ga.space) > 1;
+          return rb.count(v) && graph_.type(v).shape.count() == ga.space.count() && ga.space.count() > 1;
         });
         const int ia = static_cast<int>(a), ib = static_cast<int>(b);
         if (common && can_merge(ia, ib)) absorb(ia, ib);
