@@ -3,6 +3,7 @@
 #include <queue>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/operator.h>
@@ -15,7 +16,7 @@
 namespace millrace {
 namespace {
 
-constexpr int max_group_nodes = 160;
+constexpr size_t max_group_nodes = 160;
 /// Each part of a split has the code of what is before the split once more.
 constexpr int max_parts = 8;
 
@@ -233,8 +234,7 @@ class Fuser {
     if (!outside && needed.size() == 1) {
       const int g = needed[0];
       const Access a = access(i, g);
-      const bool room =
-          static_cast<int>(groups_[g].members.size() + groups_[g].inlined.size()) < max_group_nodes;
+      const bool room = groups_[g].members.size() + groups_[g].inlined.size() < max_group_nodes;
       // As many elements are computed as there are: for one reader, or for the parts of a split.
       const int64_t mine = shape(i).count(), space = groups_[g].space.count();
       const bool parts =
@@ -254,52 +254,42 @@ class Fuser {
     for (int g : needed) {
       const Access a = access(i, g);
       if (a.any_indirect || !(groups_[g].space == shape(i)) ||
-          static_cast<int>(groups_[g].members.size()) >= max_group_nodes)
+          groups_[g].members.size() >= max_group_nodes)
         continue;
       if (!detours({i}, g, g)) return own(i, g, true);
     }
     new_group(i, shape(i));
   }
 
-  /// Whether a path from nodes of group a goes through others than groups a and b into group b.
+  /// Whether a path from nodes of group a goes through others than groups a and b into group b. Groups are
+  /// entered and left as wholes.
   bool detours(const std::vector<int>& nodes, int a, int b) const {
-    std::vector<int> stack;
-    for (int n : nodes)
-      for (int u : users_[n]) {
-        if (homes_[u].empty()) stack.push_back(u);
-        for (const Home& home : homes_[u])
-          if (home.group != a && home.group != b)
-            stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
-      }
-    return reaches(std::move(stack), b);
-  }
-
-  /// Whether a node of `stack` reaches group g. Groups are entered and left as wholes.
-  bool reaches(std::vector<int> stack, int g) const {
     std::vector<char> seen(graph_.size(), 0), seen_group(groups_.size(), 0);
+    std::vector<int> stack;
+    bool found = false;
+    const auto follow = [&](int n, bool first) {
+      for (int u : users_[n]) {
+        if (homes_[u].empty() && !seen[u]) stack.push_back(u);
+        for (const Home& home : homes_[u]) {
+          if (first && (home.group == a || home.group == b)) continue;
+          found = found || home.group == b;
+          if (std::exchange(seen_group[home.group], 1)) continue;
+          stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
+        }
+      }
+    };
+    for (int n : nodes) follow(n, true);
     // No path leads back over a cut, so what is behind one need not be looked at.
-    const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), groups_[g].last);
+    const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), groups_[b].last);
     const int end = cut == cuts_.end() ? graph_.size() : *cut;
-    while (!stack.empty()) {
+    while (!stack.empty() && !found) {
       const int n = stack.back();
       stack.pop_back();
       if (seen[n] || n >= end) continue;
       seen[n] = 1;
-      for (int u : users_[n]) {
-        if (homes_[u].empty()) {
-          if (!seen[u]) stack.push_back(u);
-          continue;
-        }
-        for (const Home& home : homes_[u]) {
-          if (home.group == g) return true;
-          if (seen_group[home.group]) continue;
-          seen_group[home.group] = 1;
-          for (int m : groups_[home.group].members)
-            if (!seen[m]) stack.push_back(m);
-        }
-      }
+      follow(n, false);
     }
-    return false;
+    return found;
   }
 
   std::set<Value> read_by(const Group& group) const {
@@ -366,10 +356,9 @@ class Fuser {
           const int from = owner_[operand.node];
           if (from < 0 || from == g) continue;
           const Group& other = groups_[from];
-          if (static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
-                               other.inlined.size()) > max_group_nodes ||
-              !can_merge(g, from))
-            continue;
+          const size_t nodes = group.members.size() + group.inlined.size() + other.members.size() +
+                               other.inlined.size();
+          if (nodes > max_group_nodes || !can_merge(g, from)) continue;
           // The one that reduces decides how the nest runs.
           if (other.reduces)
             absorb(from, g);
