@@ -153,7 +153,7 @@ class AttentionFinder {
   std::optional<Value> projection(const Found& f) const {
     std::optional<Value> all;
     const Shape& q = graph_.type(f.q).shape;
-    if (f.turned || !q[1].is_static() || f.k_shape != q) return std::nullopt;
+    if (f.turned || f.k_shape != q) return std::nullopt;
     int64_t part = 0;
     for (Value at : {f.q, f.k, f.v}) {
       while (graph_.node(at).op->reshapes()) at = graph_.node(at).operands[0];

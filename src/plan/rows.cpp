@@ -5,7 +5,7 @@
 
 #include "base/contains.h"
 #include "ir/values.h"
-#include "ops/axis.h"
+#include "passes/rules/axes.h"
 #include "plan/loop.h"
 
 namespace millrace {
@@ -86,10 +86,7 @@ class RowCutter {
     if (node.op->op_class == OpClass::elementwise)
       return contains(rows, Rows::whole) ? std::vector<char>{} : std::vector<char>(rows.size(), 1);
     if (node.op->op_class == OpClass::reduction) {
-      const std::vector<int64_t>& axes = node.attributes.ints("axes");
-      const bool across = axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t axis) {
-                            return ops::from_front(axis, types[0].shape.rank()) == 0;
-                          });
+      const bool across = contains(axes_of(node, types[0].shape.rank()), 0);
       return across ? std::vector<char>{} : std::vector<char>{1};
     }
     return node.op->rows ? node.op->rows({node, types, rows, from_}) : std::vector<char>{};

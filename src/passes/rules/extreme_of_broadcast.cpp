@@ -12,7 +12,7 @@ static Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vec
   const Shape shape = graph.type(operands[0]).shape;
   const std::vector<int64_t> axes = axes_of(node, shape.rank());
   for (const int64_t axis : axes)  // the extreme of nothing is not what was broadcast
-    if (!shape[static_cast<size_t>(axis)].is_static() || shape[static_cast<size_t>(axis)] == 0) return {};
+    if (shape[static_cast<size_t>(axis)] == 0) return {};
   if (!broadcast_along(graph, operands[0], axes)) return {};
   return unreduced(graph, operands[0], axes, node.types[0].shape);
 }

@@ -9,8 +9,7 @@ static Value gather_of_cast(Graph& graph, const Node& node, const std::vector<Va
   if (!ops::is(node, "gather")) return {};
   const Node& cast = graph.node(operands[0]);
   if (!cast.op->converts) return {};
-  const Shape &rows = node.types[0].shape, &table = cast.types[0].shape;
-  if (!rows.is_static() || !table.is_static() || rows.count() >= table.count()) return {};
+  if (node.types[0].shape.count() >= cast.types[0].shape.count()) return {};
   const Attributes attributes = cast.attributes;
   const Value taken = graph.add("gather", {cast.operands[0], operands[1]}, node.attributes);
   return graph.add("cast", {taken}, attributes);

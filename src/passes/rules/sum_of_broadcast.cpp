@@ -15,11 +15,8 @@ static Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<
   const Shape shape = graph.type(operands[0]).shape;
   const std::vector<int64_t> axes = axes_of(node, shape.rank());
   double count = 1;
-  for (const int64_t axis : axes) {
-    if (!shape[static_cast<size_t>(axis)].is_static() || shape[static_cast<size_t>(axis)] == 0) return {};
-    count *= static_cast<double>(shape[static_cast<size_t>(axis)].size());
-  }
-  if (!broadcast_along(graph, operands[0], axes)) return {};
+  for (const int64_t axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)].size());
+  if (count == 0 || !broadcast_along(graph, operands[0], axes)) return {};
   const Value one = unreduced(graph, operands[0], axes, node.types[0].shape);
   ops::Build b(graph);
   return mean ? one : b.mul(one, count);
