@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <millrace/operator.h>
 
@@ -28,6 +29,16 @@ Layout transposed(const Layout& operand, const std::vector<int64_t>& permutation
   Layout result;
   for (size_t k = 0; k < permutation.size(); ++k) result.push_back(inverse[operand.empty() ? k : operand[k]]);
   return std::is_sorted(result.begin(), result.end()) ? Layout{} : result;
+}
+
+/// The permutation of a node that only reorders axes: a transpose, also as the only operator of a fused
+/// group.
+std::optional<std::vector<int64_t>> pure_transpose(const Node& node) {
+  if (node.op->permutation) return node.op->permutation(node);
+  if (node.op->op_class != OpClass::group || node.body->outputs().size() != 1) return std::nullopt;
+  const Node& only = node.body->node(node.body->outputs()[0]);
+  if (!only.op->permutation || !node.body->is_input(only.operands[0])) return std::nullopt;
+  return only.op->permutation(only);
 }
 
 class LayoutChooser {
@@ -173,20 +184,13 @@ class LayoutChooser {
 
 }  // namespace
 
-std::optional<std::vector<int64_t>> pure_transpose(const Node& node) {
-  if (node.op->permutation) return node.op->permutation(node);
-  if (node.op->op_class != OpClass::group || node.body->outputs().size() != 1) return std::nullopt;
-  const Node& only = node.body->node(node.body->outputs()[0]);
-  if (!only.op->permutation || !node.body->is_input(only.operands[0])) return std::nullopt;
-  return only.op->permutation(only);
-}
-
-bool is_view(const LaidOutGraph& graph, const Node& node, const std::vector<Layout>& results) {
-  if (node.op->op_class == OpClass::view) return true;
-  const auto permutation = pure_transpose(node);
+bool is_view(const LaidOutGraph& graph, int node) {
+  const Node& n = graph.graph.node(node);
+  if (n.op->op_class == OpClass::view) return true;
+  const auto permutation = pure_transpose(n);
   if (!permutation) return false;
-  const Value operand = node.operands[0];
-  return same_placement(node.types[0].shape, transposed(graph.layout(operand), *permutation), results[0]);
+  const Layout as_operand = transposed(graph.layout(n.operands[0]), *permutation);
+  return same_placement(n.types[0].shape, as_operand, graph.layouts[node][0]);
 }
 
 LaidOutGraph choose_layouts(const Graph& graph, const Target& target) {

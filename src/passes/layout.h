@@ -1,7 +1,6 @@
 // Chooses how values lie in memory.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <millrace/graph.h>
@@ -17,13 +16,9 @@ struct LaidOutGraph {
   const Layout& layout(Value value) const { return layouts[value.node][value.output]; }
 };
 
-/// The permutation of a node that only reorders axes: a transpose, also as the only operator of a fused
-/// group.
-std::optional<std::vector<int64_t>> pure_transpose(const Node& node);
-
 /// Whether a node moves nothing: a reshape, or a transpose whose result lies as its operand does. Both share
 /// memory.
-bool is_view(const LaidOutGraph& graph, const Node& node, const std::vector<Layout>& results);
+bool is_view(const LaidOutGraph& graph, int node);
 
 /// Gives every value the layout that the provider of its node wishes; element-wise groups follow their
 /// operands, or their readers; a lone transpose only changes the layout. Where a reader needs another layout,

@@ -79,7 +79,7 @@ class Chooser {
     const std::vector<int> uses = graph().use_counts();
     for (int i = 0; i < graph().size(); ++i) {
       const Node& node = graph().node(i);
-      if (uses[i] == 0 || node.op->is_given() || is_view(source_, node, source_.layouts[i])) continue;
+      if (uses[i] == 0 || node.op->is_given() || is_view(source_, i)) continue;
       PlannedLaunch launch;
       launch.node = i;
       takers_.push_back(node.op->runs_body() ? Takers() : takers_of(launch));

@@ -42,8 +42,6 @@ class Planner {
  private:
   const Graph& graph() const { return plan_.source.graph; }
 
-  bool view(int i) const { return is_view(plan_.source, graph().node(i), plan_.source.layouts[i]); }
-
   void take_kernels() {
     ChosenKernels chosen = choose_kernels(plan_.source, target_, options_, device_);
     plan_.choices = std::move(chosen.choices);
@@ -66,7 +64,7 @@ class Planner {
       input_index[graph().inputs()[i].node] = static_cast<int>(i);
     for (int i = 0; i < graph().size(); ++i) {
       const Node& node = graph().node(i);
-      if (view(i)) {
+      if (is_view(plan_.source, i)) {
         storage_of_[i] = {storage(node.operands[0])};
         continue;
       }
