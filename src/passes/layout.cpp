@@ -6,8 +6,6 @@
 
 #include <millrace/operator.h>
 
-#include "base/format.h"
-#include "ir/values.h"
 #include "target/provider.h"
 
 namespace millrace {
@@ -147,29 +145,20 @@ class LayoutChooser {
     const LayoutWish& wish = wishes_[i];
     std::vector<Layout> results;
     if (const auto permutation = free_transpose(i)) {
-      const Value operand = original(node.operands[0]);
+      const Value operand = rewrite_[node.operands[0]];
       results.push_back(transposed(layouts_[operand.node][operand.output], *permutation));
     }
     for (size_t r = results.size(); r < node.types.size(); ++r)
       results.push_back(wish.results[r] ? *wish.results[r]
                                         : follow(i, node.types[r].shape, {i, static_cast<int32_t>(r)}));
     rewrite_.graph().set_location(node.location);
-    for (size_t k = 0; k < node.operands.size(); ++k)
-      if (wish.operands[k])
-        rewrite_.set(node.operands[k], in_layout(original(node.operands[k]), *wish.operands[k]));
-    rewrite_.copy(i);
-    for (const Value& operand : node.operands) rewrite_.set(operand, original(operand));
+    std::vector<Value> operands = rewrite_.mapped(node.operands);
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (wish.operands[k]) operands[k] = in_layout(operands[k], *wish.operands[k]);
+    const Value added = rewrite_.graph().add_copy(graph_, i, std::move(operands));
+    rewrite_.set_all(i, added);
     sync();
-    const Value added = rewrite_[{i, 0}];
     for (size_t r = 0; r < results.size(); ++r) layouts_[added.node][r] = results[r];
-    map_results(originals_, graph_, i, added);
-  }
-
-  /// The value as its producer stores it, not a copy of it.
-  Value original(Value old_value) {
-    const auto it = originals_.find(old_value);
-    if (it != originals_.end()) return it->second;
-    return originals_[old_value] = rewrite_[old_value];
   }
 
   const Graph& graph_;
@@ -179,7 +168,6 @@ class LayoutChooser {
   std::map<Value, Layout> wanted_;
   std::vector<std::vector<Layout>> layouts_;
   std::map<std::pair<Value, Layout>, Value> copies_;
-  std::map<Value, Value> originals_;
 };
 
 }  // namespace
