@@ -60,10 +60,7 @@ class Narrower {
   }
 
   Graph run() {
-    rewrite_.go_through([&](int i) {
-      if (!move_cast(i)) emit(i);
-      return true;
-    });
+    rewrite_.go_through([&](int i) { return move_cast(i) || narrow(i); });
     return rewrite_.finish();
   }
 
@@ -80,16 +77,17 @@ class Narrower {
     return true;
   }
 
-  void emit(int i) {
+  bool narrow(int i) {
     const Node& node = graph_.node(i);
-    const size_t narrow = narrow_operands(node);
-    if (narrow == 0 || node.types[0].dtype != f32 || is_faster_wide(i)) return rewrite_.copy(i);
+    const size_t count = narrow_operands(node);
+    if (count == 0 || node.types[0].dtype != f32 || is_faster_wide(i)) return false;
     to_.set_location(node.location);
     std::vector<Value> operands = rewrite_.mapped(node.operands);
-    for (size_t k = 0; k < narrow; ++k) operands[k] = narrowed(to_, operands[k]);
+    for (size_t k = 0; k < count; ++k) operands[k] = narrowed(to_, operands[k]);
     const Value first = to_.add(*node.op, operands, node.attributes);
     for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
       rewrite_.set({i, r}, ops::Build(to_).cast({first.node, r}, f32));
+    return true;
   }
 
   /// What an operand is there as when a product reads it.

@@ -54,10 +54,8 @@ class Storer {
   Graph run() {
     rewrite_.go_through([&](int i) {
       const Node& node = graph_.node(i);
-      const bool group = node.op->op_class == OpClass::group;
-      if (group) store(i);
       if (node.op->op_class == OpClass::view && narrowed_.count(node.operands[0])) narrowed_.insert({i, 0});
-      return group;
+      return node.op->op_class == OpClass::group && store(i);
     });
     return rewrite_.finish();
   }
@@ -120,13 +118,14 @@ class Storer {
     return origins(node, type.shape.count())[inside.node] == Origin::narrow && all_take(value);
   }
 
-  void store(int i) {
+  /// A group that reads or leaves something narrow, instead of it. False where it does neither.
+  bool store(int i) {
     const Node& node = graph_.node(i);
     std::vector<char> narrow(node.types.size());
     for (size_t r = 0; r < narrow.size(); ++r) narrow[r] = stores_narrow(i, r) ? 1 : 0;
     const bool reads_narrow = std::any_of(node.operands.begin(), node.operands.end(),
                                           [&](const Value& v) { return narrowed_.count(v) > 0; });
-    if (!reads_narrow && std::count(narrow.begin(), narrow.end(), 1) == 0) return rewrite_.copy(i);
+    if (!reads_narrow && !contains(narrow, 1)) return false;
 
     auto body = std::make_shared<Graph>();
     body->set_location(node.location);
@@ -163,6 +162,7 @@ class Storer {
       rewrite_.set(old_value, {added.node, static_cast<int32_t>(position[r])});
       if (narrow[r]) narrowed_.insert(old_value);
     }
+    return true;
   }
 
   const Graph& graph_;

@@ -29,7 +29,6 @@ bool widens(const Graph& graph, int i) {
 // more memory than f32 parameters do.
 static Graph widen_again(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   Graph& to = rewrite.graph();
   std::map<std::pair<int, Phase>, Value> copies;
   const auto copy_for = [&](const Value& value, Phase phase) {
@@ -42,13 +41,12 @@ static Graph widen_again(const Graph& graph, const PassContext&) {
     }
     rewrite.set(value, copy);
   };
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0}) || widens(graph, i)) continue;
-    const Node& node = graph.node(i);
-    for (const Value& operand : node.operands)
-      if (widens(graph, operand.node)) copy_for(operand, node.location.phase);
-    rewrite.copy(i);
-  }
+  rewrite.go_through([&](int i) {
+    if (widens(graph, i)) return true;  // not there by itself
+    for (const Value& operand : graph.node(i).operands)
+      if (widens(graph, operand.node)) copy_for(operand, graph.node(i).location.phase);
+    return false;
+  });
   for (const Value& output : graph.outputs())
     if (!rewrite.has(output)) copy_for(output, graph.node(output).location.phase);
   return rewrite.finish();
