@@ -63,15 +63,8 @@ class Fuser {
   const Shape& shape(int i) const { return node(i).types[0].shape; }
 
   bool fusible(int i) const {
-    switch (node(i).op->op_class) {
-      case OpClass::elementwise:
-      case OpClass::movement:
-      case OpClass::generator:
-      case OpClass::reduction:
-        return true;
-      default:
-        return false;
-    }
+    const OpClass kind = node(i).op->op_class;
+    return kind == OpClass::elementwise || kind == OpClass::reduction || moves(i);
   }
   bool moves(int i) const {
     return node(i).op->op_class == OpClass::movement || node(i).op->op_class == OpClass::generator;
