@@ -46,7 +46,7 @@ struct Phase {
   int64_t chunks() const { return (outer + per_chunk - 1) / per_chunk; }
   void run(void* const* buffers, int64_t chunk) const {
     const int64_t begin = chunk * per_chunk;
-    code->function()(buffers, begin, std::min(begin + per_chunk, outer));
+    code->function(buffers, begin, std::min(begin + per_chunk, outer));
   }
 };
 
@@ -63,7 +63,7 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
     void* buffers[kMaxBuffers];
     gather(operands, results, buffers);
     const auto [first, last] = rows_.outer(rows, begin, end);
-    phase_of_rows(buffers).code->function()(buffers, first, last);
+    phase_of_rows(buffers).code->function(buffers, first, last);
   }
 
   int stages() const override { return static_cast<int>(phases_.size()); }

@@ -50,7 +50,6 @@ class Jit {
   CodeCounts counts() const { return {compiled_, from_disk_, from_memory_}; }
 
  private:
-  friend class LinkedCode;
   Jit();
   std::unique_ptr<llvm::TargetMachine> take_machine();
   std::string make_object(const std::string& text, const EmitFunction& emit_code, const std::string& name);
@@ -68,20 +67,6 @@ class Jit {
   using Kept = std::list<std::pair<std::string, std::shared_ptr<const Code>>>;
   Kept kept_;  // most recently used first
   std::map<std::string, Kept::iterator, std::less<>> by_key_;
-};
-
-/// Code in a library of its own, which goes when the code does.
-class LinkedCode : public Code {
- public:
-  LinkedCode(orc::ExecutionSession& session, orc::JITDylib& library, NestFunction entry)
-      : session_(session), library_(library) {
-    function_ = entry;
-  }
-  ~LinkedCode() override { llvm::consumeError(session_.removeJITDylib(library_)); }
-
- private:
-  orc::ExecutionSession& session_;
-  orc::JITDylib& library_;
 };
 
 Jit::Jit() {
@@ -143,15 +128,15 @@ std::string Jit::make_object(const std::string& text, const EmitFunction& emit_c
 std::shared_ptr<const Code> Jit::link(const std::string& object, const std::string& name) {
   orc::ExecutionSession& session = lljit_->getExecutionSession();
   orc::JITDylib& library = session.createBareJITDylib(fmt::format("{}.{}", name, dylibs_++));
-  library.addToLinkOrder(lljit_->getMainJITDylib());
-  try {
-    check(lljit_->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, name)), "link a nest");
-    const orc::ExecutorAddr address = check(lljit_->lookup(library, name), "link a nest");
-    return std::make_shared<LinkedCode>(session, library, address.toPtr<NestFunction>());
-  } catch (...) {
+  // The library is the code's own and goes when the code does, also where linking fails.
+  const std::shared_ptr<Code> code(new Code, [&session, &library](const Code* last) {
+    delete last;
     llvm::consumeError(session.removeJITDylib(library));
-    throw;
-  }
+  });
+  library.addToLinkOrder(lljit_->getMainJITDylib());
+  check(lljit_->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, name)), "link a nest");
+  code->function = check(lljit_->lookup(library, name), "link a nest").toPtr<NestFunction>();
+  return code;
 }
 
 std::shared_ptr<const Code> Jit::compile(const std::string& text, const EmitFunction& emit_code) {

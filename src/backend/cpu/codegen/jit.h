@@ -18,13 +18,8 @@ namespace millrace::codegen {
 using NestFunction = void (*)(void* const* buffers, int64_t begin, int64_t end);
 
 /// Linked code; its memory is freed with the last owner.
-class Code {
- public:
-  virtual ~Code() = default;
-  NestFunction function() const { return function_; }
-
- protected:
-  NestFunction function_ = nullptr;
+struct Code {
+  NestFunction function = nullptr;
 };
 
 /// The code of a scheduled nest, from memory, from disk, or compiled now. Any number of threads may call it;
