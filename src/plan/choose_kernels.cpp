@@ -235,7 +235,7 @@ class Chooser {
   static bool has_forms(const Kernel& kernel, const std::vector<NamedForm>& there) {
     const auto* const packing = dynamic_cast<const PackingKernel*>(&kernel);
     if (!packing) return false;
-    const std::vector<Array> packed = packing->packed();
+    const std::vector<Array>& packed = packing->packed();
     return !packed.empty() && std::all_of(packed.begin(), packed.end(), [&](const Array& array) {
       return std::any_of(there.begin(), there.end(),
                          [&](const NamedForm& form) { return form.array.data() == array.data(); });

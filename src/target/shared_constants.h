@@ -59,18 +59,10 @@ class PackingKernel {
  public:
   virtual ~PackingKernel() = default;
   /// What it reads instead of the operand; empty: it reads the operand.
-  virtual std::vector<Array> packed() const = 0;
-};
-
-/// One that makes one form.
-class RightPackingKernel : public PackingKernel {
- public:
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
+  const std::vector<Array>& packed() const { return packed_; }
 
  protected:
-  Array packed_;
+  std::vector<Array> packed_;
 };
 
 }  // namespace millrace

@@ -43,7 +43,7 @@ Operands operands_of(const Graph& graph, const Node& node) {
 
 /// A constant right side is packed once, a steady one in prepare(); another that is transposed gets a nest of
 /// its own before.
-class SmallMatmul : public ChunkedKernel, public RightPackingKernel {
+class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
   SmallMatmul(const Operands& operands, const Array* constant, bool steady)
       : p_(packed_product(operands.product, constant || steady)),
@@ -60,13 +60,13 @@ class SmallMatmul : public ChunkedKernel, public RightPackingKernel {
         std::bit_ceil(static_cast<uint64_t>(std::clamp(nanoseconds_ / kChunkNanoseconds, 1.0, 32.0))));
     per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
     if (constant)
-      packed_ = shared_form(
+      packed_ = {shared_form(
           *constant,
           fmt::format("panels of {}{}", p_.panel_columns(), operands.transpose_b ? ", transposed" : ""),
           {f32, {p_.panels(), p_.k, p_.panel_columns()}}, [&](Array& packed) {
             for (int64_t panel = 0; panel < p_.panels(); ++panel)
               pack(constant->as<float>().data(), packed.as<float>().data(), panel);
-          });
+          })};
     else if (transpose_b_ && !steady_)
       build_transpose();
   }
@@ -94,7 +94,7 @@ class SmallMatmul : public ChunkedKernel, public RightPackingKernel {
     if (stage < stages() - 1) return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
     const void* const right = transpose_         ? scratch
                               : steady_          ? kept_
-                              : !packed_.empty() ? packed_.data()
+                              : !packed_.empty() ? packed_[0].data()
                                                  : operands[1];
     void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;

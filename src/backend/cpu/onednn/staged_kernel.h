@@ -122,7 +122,6 @@ class Callers {
 class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   std::unique_ptr<Kernel> another() const override { return std::make_unique<StagedKernel>(*this); }
-  std::vector<Array> packed() const override { return packed_; }
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
   /// The stages added so far run in prepare() only.
@@ -209,7 +208,6 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
   cpu::Epilogue epilogue_;
   double nanoseconds_ = 0;
-  std::vector<Array> packed_;  // constants in a primitive's own format
   std::string description_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 // Weights are turned to [taps, channels] in f32 or, for pairs, bf16; then every chunk computes some rows of
 // the result, 7 columns at a time. The rows of the picture that a row of the result needs are still in the
 // cache for the next one.
-class Convolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
               const Epilogue& epilogue, const Array* bias)
@@ -33,10 +33,10 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
         chunks_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 5e3), 1,
                                     std::min<int64_t>(g.images * height_, 32))) {
     if (!constant) return;
-    packed_ =
+    packed_ = {
         shared_form(*constant, fmt::format("depthwise {} {}", arithmetic.name, blocks_.row_length()),
                     {blocks_.pairs() ? bf16 : f32, {taps() * blocks_.row_length()}},
-                    [&](Array& packed) { pack(constant->data(), packed.data(), 0, blocks_.row_length()); });
+                    [&](Array& packed) { pack(constant->data(), packed.data(), 0, blocks_.row_length()); })};
     if (!epilogue_.present) return;
     initial_.resize(static_cast<size_t>(blocks_.row_length()));
     for (int64_t i = 0; i < blocks_.row_length(); ++i)
@@ -51,7 +51,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    void* const weights = packed_.empty() ? scratch : packed_.data();
+    void* const weights = packed_.empty() ? scratch : packed_[0].data();
     if (stages() - stage == 2) {
       const int64_t begin = chunk * places_a_chunk();
       return pack(operands[1], weights, begin, std::min(begin + places_a_chunk(), blocks_.row_length()));
@@ -66,7 +66,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {
     const int64_t each = most_rows() / rows;
-    convolve_rows(begin * each, end * each, operands[0], packed_.empty() ? scratch : packed_.data(),
+    convolve_rows(begin * each, end * each, operands[0], packed_.empty() ? scratch : packed_[0].data(),
                   results[0]);
   }
 

@@ -34,7 +34,7 @@ struct Part {
 // y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out].
 // Weights have their taps moved outwards and are packed; then every chunk gathers its rows of the left side,
 // part by part of the sum, unless they already lie one below the other.
-class Convolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
       : g_(turns ? turned(g) : g),
@@ -55,8 +55,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
     rows_ = chunk_.rows;
     slots_ = Slots(result_chunks());
     if (constant)
-      packed_ = shared_form(*constant, fmt::format("gemm convolution {}", turns_), {f32, {right_units()}},
-                            [&](Array& packed) { pack_constant(*constant, packed); });
+      packed_ = {shared_form(*constant, fmt::format("gemm convolution {}", turns_), {f32, {right_units()}},
+                             [&](Array& packed) { pack_constant(*constant, packed); })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
@@ -154,7 +154,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public RightPackingK
   int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (parts() > 1 ? rows_ * sum_row() : 0), 16); }
   int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
-  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
+  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_[0].data()); }
 
   /// Few channels: several taps at a time. Many: each tap in equal pieces.
   void divide_sum() {

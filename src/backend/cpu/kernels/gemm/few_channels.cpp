@@ -28,7 +28,7 @@ const Arithmetic& vector_arithmetic(DType dtype) {
 // the result. It copies the rows of the picture that they meet, pixel by pixel (the channels of a pixel are
 // whole units) and between zeros, so that the left side of the product need not be gathered: what a result
 // meets in a row of the picture is contiguous, and begins `stride` pixels behind what its neighbour meets.
-class FewChannels : public ChunkedKernel, public RightPackingKernel {
+class FewChannels : public ChunkedKernel, public PackingKernel {
  public:
   FewChannels(const Geometry& g, const Array& weights, const Epilogue& epilogue)
       : g_(g),
@@ -41,8 +41,9 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
         parts_(parts_of(g)),
         slots_(chunks(0)) {
     const int64_t panel = arithmetic_.panel, columns = round_up(g.out_channels, panel);
-    packed_ = shared_form(weights, fmt::format("few channels, panels of {}", panel), {f32, {columns * depth}},
-                          [&](Array& packed) { pack(weights, static_cast<char*>(packed.data())); });
+    packed_ = {shared_form(weights, fmt::format("few channels, panels of {}", panel),
+                           {f32, {columns * depth}},
+                           [&](Array& packed) { pack(weights, static_cast<char*>(packed.data())); })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<FewChannels>(*this); }
@@ -80,7 +81,7 @@ class FewChannels : public ChunkedKernel, public RightPackingKernel {
     for (int64_t y = begin; y < end; ++y) {
       left.blocks = rows + (y - begin) * g_.stride_h * buffer_row_;
       finish.to = static_cast<char*>(results[0]) + (image * g_.out_height + y) * g_.out_width * finish.step;
-      multiply_blocks(arithmetic_, left, static_cast<const Unit*>(packed_.data()),
+      multiply_blocks(arithmetic_, left, static_cast<const Unit*>(packed_[0].data()),
                       g_.kernel_height * row_units_, {nullptr, 0, false}, g_.out_channels, nullptr, &finish);
     }
   }

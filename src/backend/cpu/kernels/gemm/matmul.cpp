@@ -15,7 +15,7 @@ namespace {
 // stay in the second-level cache, and multiplies. Where many chunks share rows that cannot be read so, these
 // are copied once for all, to where they can. A chunk sums in order, so that results depend on nothing
 // but the problem.
-class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel {
+class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Matmul(const MatrixProduct& p, const Array* constant, bool steady)
       : p_(p), arithmetic_(product_arithmetic(p.dtype)), steady_(steady) {
@@ -27,11 +27,12 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
     shares_left_ = rows_stay() && !in_place() && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
     slots_ = Slots(chunks_of_result());
     if (constant)
-      packed_ = shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
-                            {f32, {p.batch * right_units()}}, [&](Array& packed) {
-                              auto* const to = static_cast<Unit*>(packed.data());
-                              for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), to, i);
-                            });
+      packed_ = {shared_form(
+          *constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n), {f32, {p.batch * right_units()}},
+          [&](Array& packed) {
+            auto* const to = static_cast<Unit*>(packed.data());
+            for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), to, i);
+          })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Matmul>(*this); }
@@ -139,7 +140,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (parts_ > 1 ? rows_ * sum_row() : 0), 16); }
-  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
+  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_[0].data()); }
 
   // Packing goes by chunks of some panels in one part of the sum.
   static constexpr int64_t panels_a_chunk = 4;

@@ -83,12 +83,12 @@ class Convolution : public TiledConvolution {
         m_point_(tiles_ * block_ + cache_line),
         u_point_(panels_ * p.depth * panel_ + cache_line) {
     if (!weights) return;
-    packed_ = shared_form(*weights, fmt::format("winograd {} f32 by {} {}", p.window, panel_, p.flipped),
-                          {f32, {weights_size()}}, [&](Array& packed) {
-                            auto* const to = static_cast<float*>(packed.data());
-                            const auto* const from = static_cast<const float*>(weights->data());
-                            for (int64_t c = 0; c < weight_chunks(); ++c) transform(from, to, c);
-                          });
+    packed_ = {shared_form(*weights, fmt::format("winograd {} f32 by {} {}", p.window, panel_, p.flipped),
+                           {f32, {weights_size()}}, [&](Array& packed) {
+                             auto* const to = static_cast<float*>(packed.data());
+                             const auto* const from = static_cast<const float*>(weights->data());
+                             for (int64_t c = 0; c < weight_chunks(); ++c) transform(from, to, c);
+                           })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
@@ -115,7 +115,7 @@ class Convolution : public TiledConvolution {
   }
 
  private:
-  const float* fixed() const { return static_cast<const float*>(packed_.data()); }
+  const float* fixed() const { return static_cast<const float*>(packed_[0].data()); }
   int64_t weights_size() const { return filter_.points * u_point_; }
   int64_t slot_size() const { return filter_.points * (v_point_ + m_point_); }
 

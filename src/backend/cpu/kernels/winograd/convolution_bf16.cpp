@@ -38,8 +38,8 @@ class Convolution : public TiledConvolution {
         units_((p.depth + 1) / 2),
         panels_((p.channels + panel - 1) / panel) {
     if (weights)
-      packed_ = shared_form(*weights, fmt::format("winograd bf16 {}", p.flipped), {f32, {packed_units()}},
-                            [&](Array& packed) { pack_constant(*weights, packed); });
+      packed_ = {shared_form(*weights, fmt::format("winograd bf16 {}", p.flipped), {f32, {packed_units()}},
+                             [&](Array& packed) { pack_constant(*weights, packed); })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
@@ -140,7 +140,7 @@ class Convolution : public TiledConvolution {
     const Epilogue::At rest = epilogue_.at(operands, 0, 0);
     const OutputEnd end{rest.bias, reinterpret_cast<const uint16_t*>(rest.added), epilogue_.low,
                         epilogue_.high};
-    const Unit* const u = packed_.empty() ? memory : static_cast<const Unit*>(packed_.data());
+    const Unit* const u = packed_.empty() ? memory : static_cast<const Unit*>(packed_[0].data());
     Unit* const v =
         memory + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
     const int64_t count = last - first;

@@ -78,7 +78,7 @@ class TileRows {
 };
 
 /// A convolution that is computed some tiles at a time, also row by row (RowKernel).
-class TiledConvolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
+class TiledConvolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   /// Tiles have `side` results in each direction; `wished` says how many of so many are a chunk.
   TiledConvolution(const Problem& p, int64_t side, int64_t (*wished)(const Problem&, int64_t tiles),
