@@ -21,18 +21,20 @@ struct Picture {
 /// there), for all channels, with zeros up to the next multiple of 16; points lie point_stride bf16 apart.
 void transform_input(const Picture& x, int64_t row, int64_t column, uint16_t* v, int64_t point_stride);
 
+/// Elements at (row, column) of a picture.
+struct Spot {
+  Picture picture;
+  int64_t row, column;
+};
+
 /// The same for two tiles side by side, as units: of channels [16·i, 16·i + 16) at v + point·point_stride +
-/// i/2·pair_stride, and odd_offset behind it when i is odd. The second tile is zero when `second` is false.
-void transform_input_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                          const Picture& second_picture, int64_t second_row, int64_t second_column,
-                          bool second, uint32_t* v, int64_t point_stride, int64_t odd_offset,
-                          int64_t pair_stride);
+/// i/2·pair_stride, and odd_offset behind it when i is odd. The second tile is zero when `two` is false.
+void transform_input_pair(const Spot& first, const Spot& second, bool two, uint32_t* v, int64_t point_stride,
+                          int64_t odd_offset, int64_t pair_stride);
 
 /// The same of (A d Aᵀ) of the 2×2 elements d of a result's gradient.
-void transform_gradient_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                             const Picture& second_picture, int64_t second_row, int64_t second_column,
-                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset,
-                             int64_t pair_stride);
+void transform_gradient_pair(const Spot& first, const Spot& second, bool two, uint32_t* z,
+                             int64_t point_stride, int64_t odd_offset, int64_t pair_stride);
 
 /// What is done to results before they are stored: nothing where `bias` is null. Else bias[channel] and,
 /// where there is one, the element of a picture like y are added, and the sum limited; NaN stays NaN.

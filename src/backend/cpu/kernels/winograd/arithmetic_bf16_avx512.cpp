@@ -106,22 +106,20 @@ inline void gradient_points(const Picture& dy, int64_t row, int64_t column, int6
 }
 
 template <void (*points_of)(const Picture&, int64_t, int64_t, int64_t, V*)>
-inline void transform_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                           const Picture& second_picture, int64_t second_row, int64_t second_column,
-                           bool second, uint32_t* to, int64_t point_stride, int64_t odd_offset,
-                           int64_t pair_stride) {
-  for (int64_t c = 0; c < first_picture.channels;
+inline void transform_pair(const Spot& first, const Spot& second, bool two, uint32_t* to,
+                           int64_t point_stride, int64_t odd_offset, int64_t pair_stride) {
+  for (int64_t c = 0; c < first.picture.channels;
        c += 16, to += c % 32 == 0 ? pair_stride - odd_offset : odd_offset) {
     V d[points];
-    __m256i first[points];
-    points_of(first_picture, first_row, first_column, c, d);
+    __m256i rounded[points];
+    points_of(first.picture, first.row, first.column, c, d);
 #pragma GCC unroll 16
-    for (int p = 0; p < points; ++p) first[p] = round(d[p]);
-    if (second) points_of(second_picture, second_row, second_column, c, d);
+    for (int p = 0; p < points; ++p) rounded[p] = round(d[p]);
+    if (two) points_of(second.picture, second.row, second.column, c, d);
 #pragma GCC unroll 16
     for (int p = 0; p < points; ++p) {
-      __m512i units = _mm512_cvtepu16_epi32(first[p]);
-      if (second) units = _mm512_or_si512(units, _mm512_slli_epi32(_mm512_cvtepu16_epi32(round(d[p])), 16));
+      __m512i units = _mm512_cvtepu16_epi32(rounded[p]);
+      if (two) units = _mm512_or_si512(units, _mm512_slli_epi32(_mm512_cvtepu16_epi32(round(d[p])), 16));
       _mm512_storeu_si512(to + p * point_stride, units);
     }
   }
@@ -139,20 +137,14 @@ void transform_input(const Picture& x, int64_t row, int64_t column, uint16_t* v,
   }
 }
 
-void transform_input_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                          const Picture& second_picture, int64_t second_row, int64_t second_column,
-                          bool second, uint32_t* v, int64_t point_stride, int64_t odd_offset,
-                          int64_t pair_stride) {
-  transform_pair<input_points>(first_picture, first_row, first_column, second_picture, second_row,
-                               second_column, second, v, point_stride, odd_offset, pair_stride);
+void transform_input_pair(const Spot& first, const Spot& second, bool two, uint32_t* v, int64_t point_stride,
+                          int64_t odd_offset, int64_t pair_stride) {
+  transform_pair<input_points>(first, second, two, v, point_stride, odd_offset, pair_stride);
 }
 
-void transform_gradient_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                             const Picture& second_picture, int64_t second_row, int64_t second_column,
-                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset,
-                             int64_t pair_stride) {
-  transform_pair<gradient_points>(first_picture, first_row, first_column, second_picture, second_row,
-                                  second_column, second, z, point_stride, odd_offset, pair_stride);
+void transform_gradient_pair(const Spot& first, const Spot& second, bool two, uint32_t* z,
+                             int64_t point_stride, int64_t odd_offset, int64_t pair_stride) {
+  transform_pair<gradient_points>(first, second, two, z, point_stride, odd_offset, pair_stride);
 }
 
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,

@@ -50,34 +50,8 @@ struct TilePlace {
 TilePlace place_of(const TileGrid& grid, int64_t index);
 TileGrid grid_of(int64_t images, int64_t height, int64_t width, int64_t side);
 
-/// The rows of RowKernel that a result splits into: rows of tiles where these fill the maps, else whole
-/// pictures.
-class TileRows {
- public:
-  TileRows(const TileGrid& grid, int64_t height)
-      : tiles_(grid.count()),
-        images_(grid.images),
-        most_(height % grid.side == 0 ? images_ * grid.rows : images_) {}
-  int64_t most() const { return most_; }
-  int64_t of_a_row(int64_t rows) const { return tiles_ / rows; }
-  /// `chunk`: tiles that are worth a piece.
-  int64_t grain(int64_t rows, int64_t chunk) const {
-    if (rows <= 0 || (most_ % rows != 0 && images_ % rows != 0)) return 0;
-    return (chunk + of_a_row(rows) - 1) / of_a_row(rows);
-  }
-  /// About so many tiles, but whole rows, where that is not much more, and there are enough rows for some
-  /// threads.
-  int64_t whole(int64_t chunk) const {
-    if (most_ < 8) return chunk;
-    const int64_t row = of_a_row(most_), up = (chunk + row - 1) / row * row;
-    return up <= chunk * 3 / 2 ? up : chunk;
-  }
-
- private:
-  int64_t tiles_, images_, most_;
-};
-
-/// A convolution that is computed some tiles at a time, also row by row (RowKernel).
+/// A convolution that is computed some tiles at a time, also row by row (RowKernel): by rows of tiles where
+/// these fill the maps, else by whole pictures.
 class TiledConvolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   /// Tiles have `side` results in each direction; `wished` says how many of so many are a chunk.
@@ -86,17 +60,21 @@ class TiledConvolution : public ChunkedKernel, public RowKernel, public PackingK
       : p_(p),
         epilogue_(epilogue),
         grid_(grid_of(p.images, p.out_height, p.out_width, side)),
-        rows_(grid_, p.out_height),
-        tiles_(rows_.whole(wished(p, grid_.count()))),
+        tiles_(whole_rows(wished(p, grid_.count()))),
         slots_(tile_chunks()) {}
 
-  int64_t most_rows() const override { return rows_.most(); }
-  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
+  int64_t most_rows() const final {
+    return p_.out_height % grid_.side == 0 ? grid_.images * grid_.rows : grid_.images;
+  }
+  int64_t row_grain(int64_t rows) const override {
+    if (rows <= 0 || (most_rows() % rows != 0 && grid_.images % rows != 0)) return 0;
+    return (tiles_ + tiles_of_row(rows) - 1) / tiles_of_row(rows);
+  }
   bool rereads_weights() const override { return true; }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {
-    const int64_t each = rows_.of_a_row(rows);
+    const int64_t each = tiles_of_row(rows);
     for (int64_t first = begin * each; first < end * each; first += tiles_)
       convolve(operands, results, scratch, first, std::min(first + tiles_, end * each));
   }
@@ -119,9 +97,18 @@ class TiledConvolution : public ChunkedKernel, public RowKernel, public PackingK
   Problem p_;
   Epilogue epilogue_;
   TileGrid grid_;
-  TileRows rows_;
   int64_t tiles_;
   Slots slots_;
+
+ private:
+  int64_t tiles_of_row(int64_t rows) const { return grid_.count() / rows; }
+  /// About so many tiles, but whole rows, where that is not much more, and there are enough rows for some
+  /// threads.
+  int64_t whole_rows(int64_t chunk) const {
+    if (most_rows() < 8) return chunk;
+    const int64_t row = tiles_of_row(most_rows()), up = (chunk + row - 1) / row * row;
+    return up <= chunk * 3 / 2 ? up : chunk;
+  }
 };
 
 }  // namespace millrace::cpu::winograd

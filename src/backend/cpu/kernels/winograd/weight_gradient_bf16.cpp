@@ -77,26 +77,28 @@ class WeightGradient : public Kernel {
   void transform(uint16_t* x, uint16_t* dy, Unit* v, Unit* z, int64_t first, int64_t begin,
                  int64_t end) const {
     for (int64_t t = begin; t < end; t += 2) {
-      const bool second = t + 1 < end;
-      const TilePlace a = place_of(grid_, first + t), b = place_of(grid_, first + (second ? t + 1 : t));
+      const bool two = t + 1 < end;
+      const TilePlace a = place_of(grid_, first + t), b = place_of(grid_, first + (two ? t + 1 : t));
       const int64_t g = t / group, unit = t % group / 2;
-      transform_gradient_pair(gradient(dy, a), a.row, a.column, gradient(dy, b), b.row, b.column, second,
-                              z + g * left_units() + unit * 16, sixteens_ * left_size, left_size,
-                              2 * left_size);
+      transform_gradient_pair(gradient(dy, a), gradient(dy, b), two, z + g * left_units() + unit * 16,
+                              sixteens_ * left_size, left_size, 2 * left_size);
       // A panel holds two sixteens side by side.
-      Unit* const to = v + g * right_units() + unit * panel;
-      transform_input_pair(picture(x, a), a.row - g_.top, a.column - g_.left, picture(x, b), b.row - g_.top,
-                           b.column - g_.left, second, to, panels_ * right_size, 16, right_size);
+      transform_input_pair(input(x, a), input(x, b), two, v + g * right_units() + unit * panel,
+                           panels_ * right_size, 16, right_size);
     }
   }
 
-  Picture picture(uint16_t* x, const TilePlace& at) const {
-    return {x + at.image * g_.in_height * g_.in_width * g_.in_channels, g_.in_height, g_.in_width,
-            g_.in_channels};
+  Spot input(uint16_t* x, const TilePlace& at) const {
+    return {{x + at.image * g_.in_height * g_.in_width * g_.in_channels, g_.in_height, g_.in_width,
+             g_.in_channels},
+            at.row - g_.top,
+            at.column - g_.left};
   }
-  Picture gradient(uint16_t* dy, const TilePlace& at) const {
-    return {dy + at.image * g_.out_height * g_.out_width * g_.out_channels, g_.out_height, g_.out_width,
-            g_.out_channels};
+  Spot gradient(uint16_t* dy, const TilePlace& at) const {
+    return {{dy + at.image * g_.out_height * g_.out_width * g_.out_channels, g_.out_height, g_.out_width,
+             g_.out_channels},
+            at.row,
+            at.column};
   }
 
   /// Rows of `rows_` sixteens at one point.
