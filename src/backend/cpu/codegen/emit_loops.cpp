@@ -79,15 +79,7 @@ Values Emitter::loop(Value* begin, Value* end, int64_t step, bool guard, Values 
   for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(result[k], last);
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), header, after);
   b_.SetInsertPoint(after);
-  if (!guard) return result;
-  Values merged;
-  for (size_t k = 0; k < phis.size(); ++k) {
-    llvm::PHINode* phi = b_.CreatePHI(result[k]->getType(), 2);
-    phi->addIncoming(carried[k], before);
-    phi->addIncoming(result[k], last);
-    merged.push_back(phi);
-  }
-  return merged;
+  return guard ? joined(carried, before, result, last) : result;
 }
 
 /// Emits `if (condition)` around `inside`; a null condition is true.
@@ -106,20 +98,19 @@ Values Emitter::branch(Value* condition, Values carried, const std::function<Val
   llvm::BasicBlock* last = b_.GetInsertBlock();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
-  if (!condition) return result;
+  return condition ? joined(carried, before, result, last) : result;
+}
+
+/// What values are where two ways meet.
+Values Emitter::joined(const Values& a, llvm::BasicBlock* from_a, const Values& b, llvm::BasicBlock* from_b) {
   Values merged;
-  for (size_t k = 0; k < carried.size(); ++k) {
-    llvm::PHINode* phi = b_.CreatePHI(carried[k]->getType(), 2);
-    phi->addIncoming(carried[k], before);
-    phi->addIncoming(result[k], last);
+  for (size_t k = 0; k < a.size(); ++k) {
+    llvm::PHINode* phi = b_.CreatePHI(a[k]->getType(), 2);
+    phi->addIncoming(a[k], from_a);
+    phi->addIncoming(b[k], from_b);
     merged.push_back(phi);
   }
   return merged;
-}
-
-/// Accumulates in fresh accumulators, then merges them: sums of long loops lose less that way.
-Values Emitter::fresh(Values carried, const std::function<Values(Values)>& inside) {
-  return merge(carried, inside(start_values()));
 }
 
 /// The parallel loop: an odometer over the outer dimensions.
@@ -261,16 +252,21 @@ Values Emitter::start_values() {
   return start;
 }
 
+/// Combines the accumulators of a reduction, which are the next in `a`, with others.
+void Emitter::merge_next(const Reduce& r, const Values& a, Accumulator b, Values& merged) {
+  const size_t k = merged.size();
+  const bool arg = r.position >= 0;
+  const Accumulator sum =
+      combine(b_, r.kind, nest_.dag[r.value].dtype, {a[k], arg ? a[k + 1] : nullptr}, b);
+  merged.push_back(sum.value);
+  if (arg) merged.push_back(sum.position);
+}
+
 Values Emitter::merge(const Values& a, const Values& b) {
   Values merged;
-  size_t k = 0;
   for (const Reduce& r : nest_.reduces) {
-    const bool arg = r.position >= 0;
-    const Accumulator sum = combine(b_, r.kind, nest_.dag[r.value].dtype, {a[k], arg ? a[k + 1] : nullptr},
-                                    {b[k], arg ? b[k + 1] : nullptr});
-    merged.push_back(sum.value);
-    if (arg) merged.push_back(sum.position);
-    k += arg ? 2 : 1;
+    const size_t k = merged.size();
+    merge_next(r, a, {b[k], r.position >= 0 ? b[k + 1] : nullptr}, merged);
   }
   return merged;
 }
@@ -282,17 +278,14 @@ Values Emitter::reduced_loops(size_t k, Values carried) {
     if (nest_.reduced[d]) dims.push_back(d);
   if (k == dims.size()) return body(std::move(carried));
   const int dim = dims[k];
-  const int64_t size = nest_.sizes()[dim];
-  if (nest_.split != dim) return reduced_dim(k, dim, i64_(0), i64_(size), std::move(carried));
-  Value* begin = b_.CreateMul(part_index_, i64_(nest_.part_size));
-  Value* end =
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(begin, i64_(nest_.part_size)), i64_(size));
-  return reduced_dim(k, dim, begin, end, std::move(carried));
-}
-
-Values Emitter::reduced_dim(size_t k, int dim, Value* begin, Value* end, Values carried) {
+  int64_t size = nest_.sizes()[dim];
+  Value *begin = i64_(0), *end = i64_(size);
+  if (nest_.split == dim) {
+    size = nest_.part_size;
+    begin = b_.CreateMul(part_index_, i64_(size));
+    end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(begin, i64_(size)), end);
+  }
   const bool is_lane = dim == nest_.lane_dim();
-  const int64_t size = nest_.split == dim ? nest_.part_size : nest_.sizes()[dim];
   const int64_t step = is_lane ? nest_.lanes : 1, strip = 128 * step;
   const auto run = [&](Value* from, Value* to, Values inner) {
     if (is_lane) return lane_steps(k, from, to, std::move(inner));
@@ -302,14 +295,14 @@ Values Emitter::reduced_dim(size_t k, int dim, Value* begin, Value* end, Values 
       return reduced_loops(k + 1, std::move(now));
     });
   };
+  // Fresh accumulators, merged in the end: sums of long loops lose less that way.
   if (size > strip) {
     return loop(begin, end, strip, false, std::move(carried), [&](Value* from, Values now) {
       Value* to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(from, i64_(strip)), end);
-      return fresh(std::move(now), [&](Values inner) { return run(from, to, std::move(inner)); });
+      return merge(now, run(from, to, start_values()));
     });
   }
-  if (k > 0 && size >= 8 * step)
-    return fresh(std::move(carried), [&](Values inner) { return run(begin, end, std::move(inner)); });
+  if (k > 0 && size >= 8 * step) return merge(carried, run(begin, end, start_values()));
   return run(begin, end, std::move(carried));
 }
 
@@ -346,7 +339,6 @@ Values Emitter::body(Values carried) {
   Values computed;
   for (const Store& s : nest_.stores) computed.push_back(vector(s.value));
   Values next;
-  size_t k = 0;
   for (const Reduce& r : nest_.reduces) {
     const DType dtype = nest_.dag[r.value].dtype;
     const bool arg = r.position >= 0;
@@ -357,10 +349,7 @@ Values Emitter::body(Values carried) {
         now.position =
             b_.CreateSelect(mask_, now.position, llvm::ConstantInt::get(now.position->getType(), INT64_MAX));
     }
-    const Accumulator sum = combine(b_, r.kind, dtype, {carried[k], arg ? carried[k + 1] : nullptr}, now);
-    next.push_back(sum.value);
-    if (arg) next.push_back(sum.position);
-    k += arg ? 2 : 1;
+    merge_next(r, carried, now, next);
   }
   for (size_t i = 0; i < nest_.stores.size(); ++i)
     store(nest_.stores[i].buffer, nest_.stores[i].memory, nest_.stores[i].offset, computed[i], nullptr,

@@ -66,30 +66,19 @@ void Emitter::seek(int level) {
 
 /// An expression's value: a vector when it varies over the lanes, else a scalar.
 Value* Emitter::value(int id) {
-  const int level = level_of(nest_.dag[id].depends);
-  if (const auto at = levels_[level].values.find(id); at != levels_[level].values.end()) return at->second;
   const Expr& e = nest_.dag[id];
-  for (const int arg : e.args)
-    if (e.kind != ExprKind::load) value(arg);
-  Builder::InsertPointGuard guard(b_);
-  seek(level);
-  Value* result = compute(id);
-  levels_[level].values[id] = result;
-  return result;
+  return once(&Level::values, level_of(e.depends), id, [&] {
+    for (const int arg : e.args)
+      if (e.kind != ExprKind::load) value(arg);
+    return compute(id);
+  });
 }
 
 /// An expression's value in all lanes.
 Value* Emitter::vector(int id) {
   Value* x = value(id);
   if (varies(id)) return x;
-  const int level = level_of(nest_.dag[id].depends);
-  Value*& spread = levels_[level].splats[id];
-  if (!spread) {
-    Builder::InsertPointGuard guard(b_);
-    seek(level);
-    spread = splat(x);
-  }
-  return spread;
+  return once(&Level::splats, level_of(nest_.dag[id].depends), id, [&] { return splat(x); });
 }
 
 Value* Emitter::compute(int id) {
@@ -106,7 +95,7 @@ Value* Emitter::compute(int id) {
     case ExprKind::linear:
       if (!wide) return uniform_sum(e.linear, true);
       if (can_narrow(id)) return b_.CreateSExt(narrow(id), vector_type(b_.getInt64Ty()));
-      return linear_vector(e);
+      return linear_vector(e.linear, b_.getInt64Ty());
     case ExprKind::load:
       return load(id);
     case ExprKind::select:
@@ -168,47 +157,27 @@ bool Emitter::can_narrow(int id) const {
 /// As vector(), in 32 bits. Sums may wrap on the way; the result fits.
 Value* Emitter::narrow(int id) {
   const Expr& e = nest_.dag[id];
-  const int level = level_of(e.depends);
-  if (const auto at = levels_[level].narrow.find(id); at != levels_[level].narrow.end()) return at->second;
-  if (e.kind == ExprKind::op) narrow(e.args[0]), narrow(e.args[1]);
-  for (const Term& t : e.linear.atoms)
-    if (varies(t.id)) narrow(t.id);
-  Builder::InsertPointGuard guard(b_);
-  seek(level);
-  Value* result;
-  llvm::Type* narrow_type = b_.getInt32Ty();
-  if (!varies(id)) {
-    result = splat(b_.CreateTrunc(value(id), narrow_type));
-  } else if (e.kind == ExprKind::linear) {
-    result = splat(b_.CreateTrunc(uniform_sum(e.linear, true), narrow_type));
-    if (const int64_t step = e.linear.of_dim(nest_.lane_dim()))
-      result = b_.CreateAdd(result, steps(narrow_type, step));
+  return once(&Level::narrow, level_of(e.depends), id, [&]() -> Value* {
+    if (e.kind == ExprKind::op) narrow(e.args[0]), narrow(e.args[1]);
     for (const Term& t : e.linear.atoms)
-      if (varies(t.id)) {
-        Value* factor =
-            llvm::ConstantInt::get(vector_type(narrow_type), static_cast<uint64_t>(t.coefficient), true);
-        result = b_.CreateAdd(result, b_.CreateMul(narrow(t.id), factor));
-      }
-  } else {
+      if (varies(t.id)) narrow(t.id);
+    if (!varies(id)) return splat(b_.CreateTrunc(value(id), b_.getInt32Ty()));
+    if (e.kind == ExprKind::linear) return linear_vector(e.linear, b_.getInt32Ty());
     Value *x = narrow(e.args[0]), *y = narrow(e.args[1]);
-    result = e.op == ScalarOp::div ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
-  }
-  levels_[level].narrow[id] = result;
-  return result;
+    return e.op == ScalarOp::div ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
+  });
 }
 
 /// A number that all lanes share, in 32 bits where it fits, else `otherwise`.
 Value* Emitter::narrow_or(int id, int64_t otherwise) {
-  const int level = level_of(nest_.dag[id].depends);
   Value* const whole = value(id);
-  Value*& known = levels_[level].sums[fmt::format("n{}or{}", id, otherwise)];
-  if (known) return known;
-  Builder::InsertPointGuard guard(b_);
-  seek(level);
-  Value* const low = b_.CreateTrunc(whole, b_.getInt32Ty());
-  Value* const fits = b_.CreateICmpEQ(b_.CreateSExt(low, b_.getInt64Ty()), whole);
-  Value* const outside = b_.getInt32(static_cast<uint32_t>(otherwise));
-  return known = splat(b_.CreateSelect(fits, low, outside));
+  const std::string key = fmt::format("n{}or{}", id, otherwise);
+  return once(&Level::sums, level_of(nest_.dag[id].depends), key, [&] {
+    Value* const low = b_.CreateTrunc(whole, b_.getInt32Ty());
+    Value* const fits = b_.CreateICmpEQ(b_.CreateSExt(low, b_.getInt64Ty()), whole);
+    Value* const outside = b_.getInt32(static_cast<uint32_t>(otherwise));
+    return splat(b_.CreateSelect(fits, low, outside));
+  });
 }
 
 /// 0, step, 2·step … in the lanes.
@@ -220,15 +189,14 @@ Value* Emitter::steps(llvm::Type* scalar, int64_t step) {
   return llvm::ConstantVector::get(lanes);
 }
 
-Value* Emitter::linear_vector(const Expr& e) {
-  Value* sum = splat(uniform_sum(e.linear, true));
-  if (const int64_t step = e.linear.of_dim(nest_.lane_dim()))
-    sum = b_.CreateAdd(sum, steps(b_.getInt64Ty(), step));
-  for (const Term& t : e.linear.atoms) {
+/// In 64 bits, or in 32.
+Value* Emitter::linear_vector(const Linear& linear, llvm::Type* scalar) {
+  Value* sum = splat(b_.CreateZExtOrTrunc(uniform_sum(linear, true), scalar));
+  if (const int64_t step = linear.of_dim(nest_.lane_dim())) sum = b_.CreateAdd(sum, steps(scalar, step));
+  for (const Term& t : linear.atoms) {
     if (!varies(t.id)) continue;
-    Value* factor =
-        llvm::ConstantInt::get(vector_type(b_.getInt64Ty()), static_cast<uint64_t>(t.coefficient), true);
-    sum = b_.CreateAdd(sum, b_.CreateMul(value(t.id), factor));
+    Value* factor = llvm::ConstantInt::get(vector_type(scalar), static_cast<uint64_t>(t.coefficient), true);
+    sum = b_.CreateAdd(sum, b_.CreateMul(scalar->isIntegerTy(64) ? value(t.id) : narrow(t.id), factor));
   }
   return sum;
 }
@@ -236,53 +204,40 @@ Value* Emitter::linear_vector(const Expr& e) {
 /// The part of a linear form that all lanes share, for lane 0; summed from outer to inner loops so that each
 /// partial sum is hoisted.
 Value* Emitter::uniform_sum(const Linear& linear, bool with_base) {
-  Builder::InsertPointGuard guard(b_);
-  std::vector<std::pair<int, std::string>> terms;  // level, key
-  std::map<std::string, std::function<Value*()>> make;
-  for (const Term& t : linear.dims) {
-    if (!dim_value_[t.id]) continue;
-    std::string key = fmt::format("d{}*{}", t.id, t.coefficient);
-    terms.emplace_back(dim_level_[t.id], key);
-    make[key] = [this, t] { return b_.CreateMul(dim_value_[t.id], i64_(t.coefficient)); };
-  }
-  for (const Term& t : linear.atoms) {
-    if (varies(t.id)) continue;
-    std::string key = fmt::format("e{}*{}", t.id, t.coefficient);
-    terms.emplace_back(level_of(nest_.dag[t.id].depends), key);
-    make[key] = [this, t] { return b_.CreateMul(value(t.id), i64_(t.coefficient)); };
-  }
-  std::stable_sort(terms.begin(), terms.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  struct Part {
+    int level;
+    Term term;
+    bool is_dim;
+  };
+  std::vector<Part> parts;
+  for (const Term& t : linear.dims)
+    if (dim_value_[t.id]) parts.push_back({dim_level_[t.id], t, true});
+  for (const Term& t : linear.atoms)
+    if (!varies(t.id)) parts.push_back({level_of(nest_.dag[t.id].depends), t, false});
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.level < b.level; });
   Value* sum = nullptr;
   std::string key;
-  int level = 0;
-  for (const auto& [at, term] : terms) {
-    level = at;
-    key += term;
-    Value*& known = levels_[level].sums[key];
-    if (!known) {
-      seek(level);
-      Value* product = make[term]();
-      seek(level);
-      known = sum ? b_.CreateAdd(sum, product) : product;
-    }
-    sum = known;
+  for (const Part& part : parts) {
+    key += fmt::format("{}{}*{}", part.is_dim ? 'd' : 'e', part.term.id, part.term.coefficient);
+    sum = once(&Level::sums, part.level, key, [&] {
+      Value* factor = part.is_dim ? dim_value_[part.term.id] : value(part.term.id);
+      Value* product = b_.CreateMul(factor, i64_(part.term.coefficient));
+      return sum ? b_.CreateAdd(sum, product) : product;
+    });
   }
   if (!with_base) return sum ? sum : i64_(0);
   if (!sum) return i64_(linear.base);
-  seek(level);
+  Builder::InsertPointGuard guard(b_);
+  seek(parts.back().level);
   return b_.CreateAdd(sum, i64_(linear.base));
 }
 
 Value* Emitter::buffer(int index) {
-  Value*& known = levels_[0].sums[fmt::format("buffer{}", index)];
-  if (!known) {
-    Builder::InsertPointGuard guard(b_);
-    seek(0);
+  return once(&Level::sums, 0, fmt::format("buffer{}", index), [&] {
     Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), static_cast<uint64_t>(index));
-    known = b_.CreateLoad(b_.getPtrTy(), slot);
-  }
-  return known;
+    return b_.CreateLoad(b_.getPtrTy(), slot);
+  });
 }
 
 bool Emitter::indirect(const Linear& linear) const {

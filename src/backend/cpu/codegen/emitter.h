@@ -35,15 +35,15 @@ class Emitter {
   void block(llvm::Value* base, llvm::Value* mask);
   void tiled_block();
   Values reduced_loops(size_t k, Values carried);
-  Values reduced_dim(size_t k, int dim, llvm::Value* begin, llvm::Value* end, Values carried);
   Values lane_steps(size_t k, llvm::Value* begin, llvm::Value* end, Values carried);
   Values body(Values carried);
   void finish(Values carried);
   Values loop(llvm::Value* begin, llvm::Value* end, int64_t step, bool guard, Values carried,
               const std::function<Values(llvm::Value*, Values)>& inside);
   Values branch(llvm::Value* condition, Values carried, const std::function<Values(Values)>& inside);
-  Values fresh(Values carried, const std::function<Values(Values)>& inside);
+  Values joined(const Values& a, llvm::BasicBlock* from_a, const Values& b, llvm::BasicBlock* from_b);
   Values start_values();
+  void merge_next(const Reduce& r, const Values& a, Accumulator b, Values& merged);
   Values merge(const Values& a, const Values& b);
   llvm::Value* reduce_lanes(const Reduce& r, llvm::Value* value, llvm::Value* position,
                             llvm::Value** best_position);
@@ -51,13 +51,22 @@ class Emitter {
   // Expressions.
   bool varies(int id) const { return nest_.dag[id].depends >> nest_.lane_dim() & 1; }
   int level_of(uint64_t depends) const;
+  /// What `make` emits into a level's block, once.
+  template <typename Key, typename Make>
+  llvm::Value* once(std::map<Key, llvm::Value*> Level::*known, int level, const Key& key, const Make& make) {
+    if (const auto at = (levels_[level].*known).find(key); at != (levels_[level].*known).end())
+      return at->second;
+    Builder::InsertPointGuard guard(b_);
+    seek(level);
+    return (levels_[level].*known)[key] = make();
+  }
   llvm::Value* value(int id);
   llvm::Value* vector(int id);
   llvm::Value* compute(int id);
   llvm::Value* narrow(int id);
   llvm::Value* narrow_or(int id, int64_t otherwise);
   bool can_narrow(int id) const;
-  llvm::Value* linear_vector(const Expr& e);
+  llvm::Value* linear_vector(const Linear& linear, llvm::Type* scalar);
   llvm::Value* uniform_sum(const Linear& linear, bool with_base);
   llvm::Value* load(int id);
   void fetch_ahead(int index, llvm::Value* at, int64_t bytes);
