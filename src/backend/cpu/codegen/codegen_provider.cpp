@@ -36,7 +36,10 @@ struct Phase {
   int64_t outer = 1, per_chunk = 1;
   double work = 0;
 
-  Phase(const Nest& nest) : code(codegen::compile(nest)), outer(nest.outer_count()) {
+  Phase(const Nest& nest)
+      : code(codegen::compile(
+            nest.text(), [&](llvm::Module& m, const std::string& name) { codegen::emit(nest, m, name); })),
+        outer(nest.outer_count()) {
     // Powers of two, so that threads get equal shares.
     work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
     const auto wanted = std::bit_ceil(static_cast<uint64_t>(std::clamp(work / kWorkOfChunk, 1.0, 128.0)));

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "backend/cpu/codegen/emit.h"
 #include "backend/cpu/codegen/emitter.h"
 #include "llvm/IR/IntrinsicsX86.h"
 

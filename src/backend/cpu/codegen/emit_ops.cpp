@@ -60,28 +60,20 @@ Value* shift(Builder& b, bool left, DType dtype, Value* x, Value* y) {
 Value* compare(Builder& b, ScalarOp op, DType dtype, Value* x, Value* y) {
   using P = llvm::CmpInst::Predicate;
   const bool f = dtype.is_float(), u = is_unsigned(dtype);
-  P predicate;
   switch (op) {
     case ScalarOp::equal:
-      predicate = f ? P::FCMP_OEQ : P::ICMP_EQ;
-      break;
+      return b.CreateCmp(f ? P::FCMP_OEQ : P::ICMP_EQ, x, y);
     case ScalarOp::not_equal:
-      predicate = f ? P::FCMP_UNE : P::ICMP_NE;
-      break;
+      return b.CreateCmp(f ? P::FCMP_UNE : P::ICMP_NE, x, y);
     case ScalarOp::less:
-      predicate = f ? P::FCMP_OLT : u ? P::ICMP_ULT : P::ICMP_SLT;
-      break;
+      return b.CreateCmp(f ? P::FCMP_OLT : u ? P::ICMP_ULT : P::ICMP_SLT, x, y);
     case ScalarOp::less_equal:
-      predicate = f ? P::FCMP_OLE : u ? P::ICMP_ULE : P::ICMP_SLE;
-      break;
+      return b.CreateCmp(f ? P::FCMP_OLE : u ? P::ICMP_ULE : P::ICMP_SLE, x, y);
     case ScalarOp::greater:
-      predicate = f ? P::FCMP_OGT : u ? P::ICMP_UGT : P::ICMP_SGT;
-      break;
+      return b.CreateCmp(f ? P::FCMP_OGT : u ? P::ICMP_UGT : P::ICMP_SGT, x, y);
     default:
-      predicate = f ? P::FCMP_OGE : u ? P::ICMP_UGE : P::ICMP_SGE;
-      break;
+      return b.CreateCmp(f ? P::FCMP_OGE : u ? P::ICMP_UGE : P::ICMP_SGE, x, y);
   }
-  return b.CreateCmp(predicate, x, y);
 }
 
 bool rounds_to_bf16() {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "backend/cpu/codegen/code_sources.h"
-#include "backend/cpu/codegen/emit.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "base/cpu.h"
 #include "base/format.h"
@@ -191,10 +190,6 @@ void Jit::forget_unused() {
 
 }  // namespace
 
-std::shared_ptr<const Code> compile(const Nest& nest) {
-  return Jit::instance().compile(
-      nest.text(), [&](llvm::Module& module, const std::string& name) { emit(nest, module, name); });
-}
 std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code) {
   return Jit::instance().compile(text, emit_code);
 }

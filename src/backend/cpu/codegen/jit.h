@@ -6,8 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "backend/cpu/codegen/nest.h"
-
 namespace llvm {
 class Module;
 }
@@ -22,16 +20,14 @@ struct Code {
   NestFunction function = nullptr;
 };
 
-/// The code of a scheduled nest, from memory, from disk, or compiled now. Any number of threads may call it;
-/// they compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else
-/// $XDG_CACHE_HOME/millrace/kernels, else
-/// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
-/// With MILLRACE_DUMP_NESTS set, nests and their LLVM IR go to standard error when they are compiled.
-std::shared_ptr<const Code> compile(const Nest& nest);
-
 /// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module.
 using EmitFunction = std::function<void(llvm::Module& module, const std::string& name)>;
-/// The same for code that is not a nest; `text` identifies it.
+
+/// The code that `text` identifies, from memory, from disk, or compiled now. Any number of threads may call
+/// it; they compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else
+/// $XDG_CACHE_HOME/millrace/kernels, else
+/// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
+/// With MILLRACE_DUMP_NESTS set, texts and their LLVM IR go to standard error when they are compiled.
 std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code);
 
 /// Where code came from since the process began.

@@ -12,6 +12,10 @@
 #include "backend/cpu/codegen/dag.h"
 #include "target/provider.h"
 
+namespace llvm {
+class Module;
+}
+
 namespace millrace::codegen {
 
 /// A result element written at every point of the iteration space.
@@ -101,5 +105,9 @@ std::optional<Nest> schedule(Nest& nest, int first_buffer);
 
 /// Bytes of the partial buffers that schedule() made, in order of number.
 std::vector<int64_t> partial_bytes(const Nest& nest, int first_buffer);
+
+/// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module: the outer iterations
+/// [begin, end) of a scheduled nest, begin < end. Explicit vectors, no optimisation passes needed.
+void emit(const Nest& nest, llvm::Module& module, const std::string& name);
 
 }  // namespace millrace::codegen
