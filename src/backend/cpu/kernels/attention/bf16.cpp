@@ -49,11 +49,9 @@ class AttentionForwardBf16 : public AttentionForward {
 
   Own own(void* base) const {
     Scratch s(base);
-    Own o{s.take<uint32_t>(pairs_of(p_.width) * block), s.take<uint32_t>(block / 2 * block),
-          s.take<uint32_t>(block / 2 * value_row()),
-          s.take<uint16_t>(block * 2 * pairs_of(std::max(p_.width, p_.value_width))), 0};
-    o.bytes = s.used();
-    return o;
+    return {s.take<uint32_t>(pairs_of(p_.width) * block), s.take<uint32_t>(block / 2 * block),
+            s.take<uint32_t>(block / 2 * value_row()),
+            s.take<uint16_t>(block * 2 * pairs_of(std::max(p_.width, p_.value_width))), s.used()};
   }
 
   void read_queries(const Block& b) const override {
@@ -73,7 +71,7 @@ class AttentionForwardBf16 : public AttentionForward {
         paired_rows_of(b.operands[p_.k.buffer], p_.k, b.batch, b.shared, key, tile.keys, p_.width, o.rows);
     bf16_.multiply(k.data, k.row, 2, o.q + skip, block, scores, block, tile.keys, columns, pairs_of(p_.width),
                    p_.scale, false);
-    mask(b, tile, key);
+    mask_scores(math_, p_, b.operands, b.batch, b.head, key, tile, b.query, b.queries, scores, t.bias);
     if (bf16_.softmax(scores, o.weights + skip, tile.keys, columns, t.highest + skip, t.sum + skip,
                       t.factor + skip))
       math_.scale(mixed, p_.value_width, columns, t.factor + skip);
@@ -110,19 +108,17 @@ class AttentionBackwardBf16 : public AttentionBackward {
   Own own(void* base) const {
     Scratch s(base);
     const int64_t queries = packed_queries(), width = pairs_of(p_.width), values = pairs_of(p_.value_width);
-    Own o{s.take<uint32_t>(queries / 2 * lanes_of(p_.width)),
-          s.take<uint32_t>(queries * width),
-          s.take<uint32_t>(queries / 2 * lanes_of(p_.value_width)),
-          s.take<uint32_t>(queries * values),
-          s.take<uint32_t>(block / 2 * lanes_of(p_.width)),
-          s.take<uint16_t>(block * 2 * width),
-          s.take<uint16_t>(block * 2 * values),
-          s.take<uint16_t>(block * block),
-          s.take<uint16_t>(block * block),
-          s.take<uint32_t>(block / 2 * block),
-          0};
-    o.bytes = s.used();
-    return o;
+    return {s.take<uint32_t>(queries / 2 * lanes_of(p_.width)),
+            s.take<uint32_t>(queries * width),
+            s.take<uint32_t>(queries / 2 * lanes_of(p_.value_width)),
+            s.take<uint32_t>(queries * values),
+            s.take<uint32_t>(block / 2 * lanes_of(p_.width)),
+            s.take<uint16_t>(block * 2 * width),
+            s.take<uint16_t>(block * 2 * values),
+            s.take<uint16_t>(block * block),
+            s.take<uint16_t>(block * block),
+            s.take<uint32_t>(block / 2 * block),
+            s.used()};
   }
 
   void read_head(const Chunk& c, int64_t head) const override {
@@ -169,7 +165,8 @@ class AttentionBackwardBf16 : public AttentionBackward {
     const PairedRows k = keys_of(c, pair.key, keys), v = values_of(c, pair.key, keys);
     bf16_.multiply(k.data, k.row, 2, o.q_columns + pair.query * width + skip, block, t.scores, block, keys,
                    columns, width, p_.scale, false);
-    mask(c, pair);
+    mask_scores(math_, p_, c.operands, c.batch, pair.head, pair.key, pair.tile, pair.query, pair.queries,
+                t.scores, t.bias);
     bf16_.multiply(v.data, v.row, 2, o.g_columns + pair.query * values + skip, block, t.arrived, block, keys,
                    columns, values, 1, false);
     bf16_.score_gradient(t.scores, t.arrived, keys, columns, t.log_sum + start, t.inner + start, o.weights,

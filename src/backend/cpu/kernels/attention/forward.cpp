@@ -29,10 +29,8 @@ class AttentionForwardF32 : public AttentionForward {
   Own own(void* base) const {
     Scratch s(base);
     const bool narrow = p_.dtype != f32;
-    Own o{s.floats(p_.width * block), s.floats(narrow ? block * p_.width : 0),
-          s.floats(narrow ? block * p_.value_width : 0), 0};
-    o.bytes = s.used();
-    return o;
+    return {s.floats(p_.width * block), s.floats(narrow ? block * p_.width : 0),
+            s.floats(narrow ? block * p_.value_width : 0), s.used()};
   }
 
   void read_queries(const Block& b) const override {
@@ -52,7 +50,7 @@ class AttentionForwardF32 : public AttentionForward {
     float *const scores = t.scores + skip, *const mixed = t.mixed + skip;
     math_.multiply(k.data, k.row, k.column, o.q + skip, block, scores, block, tile.keys, columns, p_.width,
                    p_.scale, false);
-    mask(b, tile, key);
+    mask_scores(math_, p_, b.operands, b.batch, b.head, key, tile, b.query, b.queries, scores, t.bias);
     if (math_.softmax(scores, tile.keys, columns, t.highest + skip, t.sum + skip, t.factor + skip))
       math_.scale(mixed, p_.value_width, columns, t.factor + skip);
     math_.multiply(v.data, v.column, v.row, scores, block, mixed, block, p_.value_width, columns, tile.keys,
@@ -95,7 +93,7 @@ std::string AttentionForward::description() const {
 
 AttentionForward::Tiles AttentionForward::take(void* base) const {
   Scratch s(base);
-  Tiles t{s.floats(block * block),
+  return {s.floats(block * block),
           s.floats(p_.value_width * block),
           s.floats(block),
           s.floats(block),
@@ -103,15 +101,7 @@ AttentionForward::Tiles AttentionForward::take(void* base) const {
           s.floats(p_.mask ? block * block : 0),
           s.floats(block * std::max(p_.width, p_.value_width)),
           s.take<char>(own_bytes()),
-          0};
-  t.bytes = s.used();
-  return t;
-}
-
-void AttentionForward::mask(const Block& b, const Tile& tile, int64_t key) const {
-  mask_scores(math_, p_, p_.mask ? b.operands[p_.mask->view.buffer] : nullptr, b.batch, b.head, key,
-              tile.keys, b.query + tile.skip, b.queries - tile.skip, b.tiles.scores + tile.skip,
-              b.tiles.bias);
+          s.used()};
 }
 
 void AttentionForward::attend(const Block& b, void* const* results) const {
@@ -140,14 +130,8 @@ void AttentionForward::finish(const Block& b, void* const* results) const {
   }
   const int64_t columns = (b.queries + math_.lanes - 1) / math_.lanes * math_.lanes;
   math_.scale(t.mixed, p_.value_width, columns, t.factor);
-  void* const result = results[p_.result.buffer];
-  if (p_.dtype == f32 && p_.result.strides[3] == 1)
-    return math_.transpose(t.mixed, block, p_.value_width, b.queries,
-                           static_cast<float*>(result) + p_.result.at(b.batch, b.head, b.query),
-                           p_.result.strides[2], 1);
-  math_.transpose(t.mixed, block, p_.value_width, b.queries, t.rows, p_.value_width, 1);
-  write_rows(result, p_.result, p_.dtype, b.batch, b.head, b.query, b.queries, p_.value_width, t.rows,
-             p_.value_width, 1);
+  write_columns(math_, results[p_.result.buffer], p_.result, p_.dtype, b.batch, b.head, b.query, b.queries,
+                p_.value_width, t.mixed, 1, t.rows);
 }
 
 std::unique_ptr<Kernel> make_attention_forward(const AttentionProblem& problem, const AttentionMath& math) {

@@ -30,15 +30,13 @@ class AttentionBackwardF32 : public AttentionBackward {
     Scratch s(base);
     const int64_t queries = packed_queries();
     const bool narrow = p_.dtype != f32;
-    Own o{s.floats(queries * lanes_of(p_.width)),
-          s.floats(queries * p_.width),
-          s.floats(queries * lanes_of(p_.value_width)),
-          s.floats(queries * p_.value_width),
-          s.floats(narrow ? block * p_.width : 0),
-          s.floats(narrow ? block * p_.value_width : 0),
-          0};
-    o.bytes = s.used();
-    return o;
+    return {s.floats(queries * lanes_of(p_.width)),
+            s.floats(queries * p_.width),
+            s.floats(queries * lanes_of(p_.value_width)),
+            s.floats(queries * p_.value_width),
+            s.floats(narrow ? block * p_.width : 0),
+            s.floats(narrow ? block * p_.value_width : 0),
+            s.used()};
   }
 
   /// Copies q and the gradient as rows and transposed.
@@ -87,7 +85,8 @@ class AttentionBackwardF32 : public AttentionBackward {
     const int64_t dk_row = lanes_of(p_.width), dv_row = lanes_of(p_.value_width);
     math_.multiply(k.data, k.row, k.column, o.q_columns + pair.query * p_.width + skip, block, t.scores,
                    block, keys, columns, p_.width, p_.scale, false);
-    mask(c, pair);
+    mask_scores(math_, p_, c.operands, c.batch, pair.head, pair.key, pair.tile, pair.query, pair.queries,
+                t.scores, t.bias);
     math_.multiply(v.data, v.row, v.column, o.g_columns + pair.query * p_.value_width + skip, block,
                    t.arrived, block, keys, columns, p_.value_width, 1, false);
     math_.score_gradient(t.scores, t.arrived, keys, columns, t.log_sum + start, t.inner + start);
@@ -145,7 +144,7 @@ int64_t AttentionBackward::partial_bytes() const {
 AttentionBackward::Tiles AttentionBackward::take(void* base) const {
   Scratch s(base);
   const int64_t queries = packed_queries(), keys = std::min(p_.keys, part_blocks_ * block);
-  Tiles t{s.floats(queries * p_.width),
+  return {s.floats(queries * p_.width),
           s.floats(keys * lanes_of(p_.width)),
           s.floats(keys * lanes_of(p_.value_width)),
           s.floats(block * block),
@@ -155,15 +154,7 @@ AttentionBackward::Tiles AttentionBackward::take(void* base) const {
           s.floats(p_.mask ? block * block : 0),
           s.floats(block * std::max(p_.width, p_.value_width)),
           s.take<char>(own_bytes()),
-          0};
-  t.bytes = s.used();
-  return t;
-}
-
-void AttentionBackward::mask(const Chunk& c, const Pair& pair) const {
-  const Tile& tile = pair.tile;
-  mask_scores(math_, p_, p_.mask ? c.operands[p_.mask->view.buffer] : nullptr, c.batch, pair.head, pair.key,
-              tile.keys, pair.query + tile.skip, pair.queries - tile.skip, c.tiles.scores, c.tiles.bias);
+          s.used()};
 }
 
 void AttentionBackward::run_part(const Chunk& c) const {
@@ -217,13 +208,9 @@ void AttentionBackward::write_dq(const Chunk& c, int64_t head) const {
       float* const to =
           c.partial + (((c.part * p_.batch + c.batch) * p_.heads + head) * p_.queries + query) * p_.width;
       math_.transpose(from, block, p_.width, queries, to, p_.width, p_.scale);
-    } else if (p_.dtype == f32 && p_.dq.strides[3] == 1) {
-      float* const to = static_cast<float*>(c.results[p_.dq.buffer]) + p_.dq.at(c.batch, head, query);
-      math_.transpose(from, block, p_.width, queries, to, p_.dq.strides[2], p_.scale);
     } else {
-      math_.transpose(from, block, p_.width, queries, c.tiles.rows, p_.width, p_.scale);
-      write_rows(c.results[p_.dq.buffer], p_.dq, p_.dtype, c.batch, head, query, queries, p_.width,
-                 c.tiles.rows, p_.width, 1);
+      write_columns(math_, c.results[p_.dq.buffer], p_.dq, p_.dtype, c.batch, head, query, queries, p_.width,
+                    from, p_.scale, c.tiles.rows);
     }
   }
 }

@@ -37,8 +37,6 @@ class AttentionForward : public Kernel {
   /// Adds what the tile's keys, from `key` on, give to the sums and to `mixed`.
   virtual void run_tile(const Block& b, const Tile& tile, int64_t key) const = 0;
 
-  void mask(const Block& b, const Tile& tile, int64_t key) const;
-
   const AttentionProblem p_;
   const AttentionMath& math_;
 
@@ -93,7 +91,6 @@ class AttentionBackward : public Kernel {
 
   int64_t lanes_of(int64_t width) const { return (width + math_.lanes - 1) / math_.lanes * math_.lanes; }
   int64_t packed_queries() const { return query_blocks_ * attention_block; }
-  void mask(const Chunk& c, const Pair& pair) const;
 
   const AttentionProblem p_;
   const AttentionMath& math_;

@@ -162,6 +162,16 @@ void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch
     }
 }
 
+void write_columns(const AttentionMath& math, void* buffer, const TensorView& view, DType dtype,
+                   int64_t batch, int64_t head, int64_t first, int64_t rows, int64_t columns,
+                   const float* from, float factor, float* scratch) {
+  if (dtype == f32 && view.strides[3] == 1)
+    return math.transpose(from, attention_block, columns, rows,
+                          static_cast<float*>(buffer) + view.at(batch, head, first), view.strides[2], factor);
+  math.transpose(from, attention_block, columns, rows, scratch, columns, factor);
+  write_rows(buffer, view, dtype, batch, head, first, rows, columns, scratch, columns, 1);
+}
+
 void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to) {
   if (rows < attention_block) std::fill_n(to, columns * attention_block, 0.0f);
   if (from.column == 1) return math.transpose(from.data, from.row, rows, columns, to, attention_block, 1);
@@ -170,26 +180,27 @@ void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64
       to[j * attention_block + i] = from.data[i * from.row + j * from.column];
 }
 
-void mask_scores(const AttentionMath& math, const AttentionProblem& p, const void* mask, int64_t batch,
-                 int64_t head, int64_t first_key, int64_t keys, int64_t first_query, int64_t queries,
-                 float* scores, float* bias) {
-  const int64_t columns = (queries + math.lanes - 1) / math.lanes * math.lanes;
-  if (p.causal && first_key + keys - 1 > first_query + p.ahead)
-    math.hide(scores, keys, columns, first_key - p.ahead - first_query);
+void mask_scores(const AttentionMath& math, const AttentionProblem& p, void* const* operands, int64_t batch,
+                 int64_t head, int64_t key, const Tile& tile, int64_t query, int64_t queries, float* scores,
+                 float* bias) {
+  const int64_t first = query + tile.skip, count = queries - tile.skip;
+  if (p.causal && key + tile.keys - 1 > first + p.ahead)
+    math.hide(scores, tile.keys, tile.columns, key - p.ahead - first);
   if (!p.mask) return;
+  const void* const mask = operands[p.mask->view.buffer];
   const auto& strides = p.mask->view.strides;
   const int64_t corner = batch * strides[0] + head * strides[1];
-  for (int64_t i = 0; i < keys; ++i) {
+  for (int64_t i = 0; i < tile.keys; ++i) {
     float* const row = bias + i * attention_block;
-    const int64_t at = corner + (first_key + i) * strides[3] + first_query * strides[2];
+    const int64_t at = corner + (key + i) * strides[3] + first * strides[2];
     if (strides[2] == 0) {
-      std::fill_n(row, columns, mask_value(*p.mask, mask, at));
+      std::fill_n(row, tile.columns, mask_value(*p.mask, mask, at));
       continue;
     }
-    for (int64_t j = 0; j < queries; ++j) row[j] = mask_value(*p.mask, mask, at + j * strides[2]);
-    std::fill(row + queries, row + columns, 0.0f);
+    for (int64_t j = 0; j < count; ++j) row[j] = mask_value(*p.mask, mask, at + j * strides[2]);
+    std::fill(row + count, row + tile.columns, 0.0f);
   }
-  math.add(scores, bias, keys, columns);
+  math.add(scores, bias, tile.keys, tile.columns);
 }
 
 }  // namespace millrace::cpu

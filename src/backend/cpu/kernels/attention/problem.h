@@ -76,13 +76,18 @@ PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t ba
 /// dtype.
 void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head, int64_t first,
                 int64_t rows, int64_t columns, const float* from, int64_t row_stride, float factor);
+/// The same of a tile [columns × rows] whose rows are attention_block apart; `scratch`: for rows × columns.
+void write_columns(const AttentionMath& math, void* buffer, const TensorView& view, DType dtype,
+                   int64_t batch, int64_t head, int64_t first, int64_t rows, int64_t columns,
+                   const float* from, float factor, float* scratch);
 /// The transposed copy to[column · attention_block + row]; columns of the tile beyond `rows` become 0.
 void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to);
 
-/// Adds the mask and hides later keys in a tile of scores [keys × queries].
-void mask_scores(const AttentionMath& math, const AttentionProblem& p, const void* mask, int64_t batch,
-                 int64_t head, int64_t first_key, int64_t keys, int64_t first_query, int64_t queries,
-                 float* scores, float* bias);
+/// Adds the mask and hides later keys in a tile of scores [keys × queries], which begins behind the queries
+/// that are left out.
+void mask_scores(const AttentionMath& math, const AttentionProblem& p, void* const* operands, int64_t batch,
+                 int64_t head, int64_t key, const Tile& tile, int64_t query, int64_t queries, float* scores,
+                 float* bias);
 
 /// Hands out aligned pieces of scratch memory; with no base it only counts.
 class Scratch {

@@ -58,9 +58,7 @@ class PagedAttention : public Kernel {
   int64_t chunks() const { return p_.batch * blocks_ * p_.shared; }
   Own own(void* base) const {
     Scratch s(base);
-    Own o{s.floats(p_.width), s.floats(p_.pages * p_.page), s.floats(p_.width), 0};
-    o.bytes = s.used();
-    return o;
+    return {s.floats(p_.width), s.floats(p_.pages * p_.page), s.floats(p_.width), s.used()};
   }
 
   template <typename T>
