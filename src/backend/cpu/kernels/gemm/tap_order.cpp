@@ -27,8 +27,8 @@ TapOrder::TapOrder(const Arithmetic& arithmetic, int64_t taps) : arithmetic_(ari
 }
 
 template <typename T>
-void TapOrder::move_rest(const void* from, void* to, int64_t step, int64_t begin, int64_t end,
-                         bool out) const {
+void TapOrder::move_rest(bool out, const void* from, void* to, int64_t step, int64_t begin,
+                         int64_t end) const {
   const T* const source = static_cast<const T*>(from);
   T* const target = static_cast<T*>(to);
   for (int64_t c = begin; c < end; ++c)
@@ -40,30 +40,19 @@ void TapOrder::move_rest(const void* from, void* to, int64_t step, int64_t begin
     }
 }
 
-void TapOrder::outwards(const void* from, void* to, int64_t step, int64_t channels) const {
+void TapOrder::move(bool out, const void* from, void* to, int64_t step, int64_t channels) const {
   const int64_t lanes = arithmetic_.lanes(), bytes = arithmetic_.bytes,
                 whole = whole_vectors() ? channels / lanes * lanes : 0;
+  const Tables& tables = out ? outwards_ : inwards_;
+  const int64_t inner = taps_ * bytes;  // from one channel to the next where taps are innermost
   for (int64_t c = 0; c < whole; c += lanes)
-    arithmetic_.shuffle(static_cast<const char*>(from) + c * taps_ * bytes, lanes,
-                        static_cast<char*>(to) + c * bytes, step, taps_, outwards_.index.data(),
-                        outwards_.mask.data());
+    arithmetic_.shuffle(static_cast<const char*>(from) + c * (out ? inner : bytes), out ? lanes : step,
+                        static_cast<char*>(to) + c * (out ? bytes : inner), out ? step : lanes, taps_,
+                        tables.index.data(), tables.mask.data());
   if (bytes == 2)
-    move_rest<uint16_t>(from, to, step, whole, channels, true);
+    move_rest<uint16_t>(out, from, to, step, whole, channels);
   else
-    move_rest<uint32_t>(from, to, step, whole, channels, true);
-}
-
-void TapOrder::inwards(const void* from, int64_t step, void* to, int64_t channels) const {
-  const int64_t lanes = arithmetic_.lanes(), bytes = arithmetic_.bytes,
-                whole = whole_vectors() ? channels / lanes * lanes : 0;
-  for (int64_t c = 0; c < whole; c += lanes)
-    arithmetic_.shuffle(static_cast<const char*>(from) + c * bytes, step,
-                        static_cast<char*>(to) + c * taps_ * bytes, lanes, taps_, inwards_.index.data(),
-                        inwards_.mask.data());
-  if (bytes == 2)
-    move_rest<uint16_t>(from, to, step, whole, channels, false);
-  else
-    move_rest<uint32_t>(from, to, step, whole, channels, false);
+    move_rest<uint32_t>(out, from, to, step, whole, channels);
 }
 
 }  // namespace millrace::cpu::gemm

@@ -12,8 +12,12 @@ namespace millrace::cpu::gemm {
 class TapOrder {
  public:
   TapOrder(const Arithmetic& arithmetic, int64_t taps);
-  void outwards(const void* from, void* to, int64_t step, int64_t channels) const;
-  void inwards(const void* from, int64_t step, void* to, int64_t channels) const;
+  void outwards(const void* from, void* to, int64_t step, int64_t channels) const {
+    move(true, from, to, step, channels);
+  }
+  void inwards(const void* from, int64_t step, void* to, int64_t channels) const {
+    move(false, from, to, step, channels);
+  }
 
  private:
   struct Tables {
@@ -21,8 +25,9 @@ class TapOrder {
     std::vector<uint32_t> mask;
   };
   bool whole_vectors() const;
+  void move(bool out, const void* from, void* to, int64_t step, int64_t channels) const;
   template <typename T>
-  void move_rest(const void* from, void* to, int64_t step, int64_t begin, int64_t end, bool out) const;
+  void move_rest(bool out, const void* from, void* to, int64_t step, int64_t begin, int64_t end) const;
 
   const Arithmetic& arithmetic_;
   int64_t taps_;
