@@ -130,17 +130,18 @@ CodegenKernel::CodegenKernel(const KernelRequest& request)
   constants_ = std::move(group.constants);
   Nest& nest = group.nest;
   const int first = static_cast<int>(operands_ + results_ + constants_.size());
-  const std::optional<Nest> last = codegen::schedule(nest, first);
-  for (const int64_t bytes : codegen::partial_bytes(nest, first)) {
-    partial_offsets_.push_back(scratch_bytes_);
-    scratch_bytes_ += (bytes + 63) / 64 * 64;
-  }
+  const std::optional<codegen::Combination> last = codegen::schedule(nest, first);
+  if (last)
+    for (const int64_t bytes : last->partial_bytes) {
+      partial_offsets_.push_back(scratch_bytes_);
+      scratch_bytes_ += (bytes + 63) / 64 * 64;
+    }
   MILLRACE_CHECK(first + partial_offsets_.size() <= kMaxBuffers, "a nest has more than {} buffers",
                  kMaxBuffers);
   find_aliases(nest);
   rows_ = codegen::rows_of(nest, request);
   phases_.emplace_back(nest);
-  if (last) phases_.emplace_back(*last);
+  if (last) phases_.emplace_back(last->nest);
   for (const codegen::Store& store : nest.stores)
     if (store.stream_align > 0) streamed_.push_back(store.buffer);
   bool far = false;

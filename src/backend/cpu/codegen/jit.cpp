@@ -1,7 +1,6 @@
 #include "backend/cpu/codegen/jit.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <list>
 #include <map>
 #include <mutex>
@@ -110,10 +109,6 @@ std::string Jit::make_object(const std::string& text, const EmitFunction& emit_c
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
   emit_code(module, name);
-  if (std::getenv("MILLRACE_DUMP_NESTS")) {
-    llvm::errs() << text;
-    module.print(llvm::errs(), nullptr);
-  }
   std::string problems;
   llvm::raw_string_ostream stream(problems);
   if (llvm::verifyModule(module, &stream))

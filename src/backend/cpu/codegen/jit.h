@@ -27,7 +27,6 @@ using EmitFunction = std::function<void(llvm::Module& module, const std::string&
 /// it; they compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else
 /// $XDG_CACHE_HOME/millrace/kernels, else
 /// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
-/// With MILLRACE_DUMP_NESTS set, texts and their LLVM IR go to standard error when they are compiled.
 std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code);
 
 /// Where code came from since the process began.

@@ -46,12 +46,11 @@ Operands operands_of(const Graph& graph, const Node& node) {
 class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
   SmallMatmul(const Operands& operands, const Array* constant, bool steady)
-      : p_(packed_product(operands.product, constant || steady)),
-        code_(codegen::compile(
-            p_.text(),
-            [p = p_](llvm::Module& m, const std::string& name) { codegen::emit_product(p, m, name); })),
-        transpose_b_(operands.transpose_b),
-        steady_(steady) {
+      : p_(operands.product), transpose_b_(operands.transpose_b), steady_(steady) {
+    p_.panels_packed = constant || steady;
+    code_ = codegen::compile(p_.text(), [&](llvm::Module& m, const std::string& name) {
+      codegen::emit_product(p_, m, name);
+    });
     // A row or two wait for the right side, which comes from the caches at 100 GB/s.
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
     const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
@@ -110,11 +109,6 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   }
 
  private:
-  static Product packed_product(Product product, bool packed) {
-    product.panels_packed = packed;
-    return product;
-  }
-
   /// A panel of columns. What lies behind the last column is zero.
   void pack(const float* from, float* to, int64_t panel) const {
     const int64_t width = p_.panel_columns(), row = transpose_b_ ? 1 : p_.n, column = transpose_b_ ? p_.k : 1,

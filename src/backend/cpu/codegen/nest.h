@@ -98,13 +98,15 @@ const Shape& space_of(const Graph& graph, const Node& node, int result = 0);
 /// are the logical ones of the iteration space; schedule() orders them.
 Group lower(const KernelRequest& request);
 
-/// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction
-/// results go to partial buffers instead, numbered from `first_buffer`, and the nest that combines them is
-/// returned.
-std::optional<Nest> schedule(Nest& nest, int first_buffer);
+/// What combines the parts of a reduction.
+struct Combination {
+  Nest nest;
+  std::vector<int64_t> partial_bytes;  // of each partial buffer
+};
 
-/// Bytes of the partial buffers that schedule() made, in order of number.
-std::vector<int64_t> partial_bytes(const Nest& nest, int first_buffer);
+/// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction
+/// results go to partial buffers instead, numbered from `first_buffer`, and what combines them is returned.
+std::optional<Combination> schedule(Nest& nest, int first_buffer);
 
 /// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module: the outer iterations
 /// [begin, end) of a scheduled nest, begin < end. Explicit vectors, no optimisation passes needed.

@@ -267,9 +267,10 @@ void choose_parts(Nest& nest) {
   nest.parts = (size + part - 1) / part;
 }
 
-/// Sends the results of a nest in parts to partial buffers and returns the nest that combines those.
-Nest combine_parts(Nest& nest, int first_buffer) {
-  Nest last;
+/// Sends the results of a nest in parts to partial buffers.
+Combination combine_parts(Nest& nest, int first_buffer) {
+  Combination made;
+  Nest& last = made.nest;
   std::vector<int> place(nest.rank(), -1);
   std::vector<int64_t> sizes{nest.parts};
   last.reduced = {true};
@@ -294,7 +295,10 @@ Nest combine_parts(Nest& nest, int first_buffer) {
   const int offset = nest.dag.linear(here);
   const int from = last.dag.linear(there);
 
-  int buffer = first_buffer;
+  const auto partial_buffer = [&](DType memory) {
+    made.partial_bytes.push_back(kept * nest.parts * memory.bytes());
+    return first_buffer + static_cast<int>(made.partial_bytes.size()) - 1;
+  };
   for (Reduce& r : nest.reduces) {
     Reduce final = r;
     int* const root = &final.offset;  // depends on kept dimensions only
@@ -306,11 +310,11 @@ Nest combine_parts(Nest& nest, int first_buffer) {
     const DType dtype = nest.dag[r.value].dtype;
     const bool arg = r.position >= 0;
     if (arg) {
-      r.value_buffer = buffer++;
+      r.value_buffer = partial_buffer(dtype);
       final.value = last.dag.load(r.value_buffer, dtype, from, -1);
     }
-    r.buffer = buffer++;
     r.memory = arg ? i64 : dtype;
+    r.buffer = partial_buffer(r.memory);
     if (arg)
       final.position = last.dag.load(r.buffer, i64, from, -1);
     else
@@ -321,34 +325,24 @@ Nest combine_parts(Nest& nest, int first_buffer) {
     r.part_stride = kept;
     last.reduces.push_back(final);
   }
-  return last;
+  return made;
 }
 
 }  // namespace
 
-std::optional<Nest> schedule(Nest& nest, int first_buffer) {
+std::optional<Combination> schedule(Nest& nest, int first_buffer) {
   reorder(nest);
   collapse(nest);
   choose_lanes(nest);
   choose_streams(nest);
   choose_parts(nest);
   if (nest.split < 0) return std::nullopt;
-  Nest last = combine_parts(nest, first_buffer);
+  Combination last = combine_parts(nest, first_buffer);
   nest.rebuild(nest.sizes(), nest.reduced, [](Dag& to, const Linear& l) { return to.linear(l); });
   // No reordering: partial results are in loop order already.
-  collapse(last);
-  choose_lanes(last);
+  collapse(last.nest);
+  choose_lanes(last.nest);
   return last;
-}
-
-std::vector<int64_t> partial_bytes(const Nest& nest, int first_buffer) {
-  std::vector<int64_t> bytes;
-  for (const Reduce& r : nest.reduces) {
-    const int64_t count = r.part_stride * nest.parts;
-    if (r.value_buffer >= first_buffer) bytes.push_back(count * nest.dag[r.value].dtype.bytes());
-    if (r.buffer >= first_buffer) bytes.push_back(count * r.memory.bytes());
-  }
-  return bytes;
 }
 
 }  // namespace millrace::codegen
