@@ -7,9 +7,20 @@
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/vectors.h"
 #include "ops/attention.h"
 
 namespace millrace::cpu {
+
+std::span<const AttentionMath* const> attention_maths() {
+  static const auto maths = for_this_cpu(attention_math_avx512, attention_math_avx2, attention_math_baseline);
+  return maths;
+}
+
+const AttentionBf16Math* attention_bf16_math() {
+  return has_avx512_bf16() ? &attention_math_bf16_avx512() : nullptr;
+}
+
 namespace {
 
 float widen(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
