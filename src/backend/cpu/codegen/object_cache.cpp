@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <exception>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
-#include <span>
 #include <unistd.h>
 #include <utility>
 #include <vector>
+#include <xxhash.h>
 
 #include "base/cache_folder.h"
 #include "base/crc32c.h"
@@ -21,23 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Header {
-  char magic[8];
-  uint64_t key_bytes, object_bytes;
-  uint32_t crc, unused;  // CRC-32C of key and object
-};
-constexpr char kMagic[8] = {'M', 'L', 'R', 'C', 'O', 'B', 'J', '1'};
-
 std::optional<fs::path> folder() { return cache_folder("kernels"); }
 
-uint32_t checksum(std::string_view text) { return crc32c(text.data(), text.size()); }
-
-/// FNV-1a over 64 bits, from a given start, with a final mix (MurmurHash3's).
-uint64_t hash(std::string_view key, uint64_t start) {
-  for (const char c : key) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  start = (start ^ start >> 33) * 0xFF51AFD7ED558CCD;
-  start = (start ^ start >> 33) * 0xC4CEB9FE1A85EC53;
-  return start ^ start >> 33;
+/// What a file of the cache holds: the CRC-32C of the rest, the key, a zero, and the object.
+std::string file_of(const std::string& rest) {
+  const uint32_t crc = crc32c(rest.data(), rest.size());
+  return std::string(reinterpret_cast<const char*>(&crc), sizeof crc) + rest;
 }
 
 struct Shared {
@@ -61,16 +49,15 @@ void record(const std::string& key, std::string_view object) {
 std::optional<std::string> read_object(const std::string& key) {
   const auto where = folder();
   if (!where) return std::nullopt;
-  std::ifstream file(*where / (hash_name(key) + ".o"), std::ios::binary);
-  Header header;
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_bytes != key.size() ||
-      header.object_bytes > (uint64_t{1} << 30))
+  try {
+    const std::string file = read_text(*where / (hash_name(key) + ".o")), begin = key + '\0';
+    if (file.size() < sizeof(uint32_t)) return std::nullopt;
+    const std::string rest = file.substr(sizeof(uint32_t));
+    if (!rest.starts_with(begin) || file_of(rest) != file) return std::nullopt;
+    return rest.substr(begin.size());
+  } catch (const IoError&) {
     return std::nullopt;
-  std::string content(header.key_bytes + header.object_bytes, '\0');
-  if (!file.read(content.data(), static_cast<std::streamsize>(content.size()))) return std::nullopt;
-  if (checksum(content) != header.crc || content.compare(0, key.size(), key) != 0) return std::nullopt;
-  return content.substr(key.size());
+  }
 }
 
 }  // namespace
@@ -105,7 +92,8 @@ std::map<std::string, std::string> RecordedObjects::objects() const {
 }
 
 std::string hash_name(std::string_view key) {
-  return fmt::format("{:016x}{:016x}", hash(key, 0xCBF29CE484222325), hash(key, 0x9AE16A3B2F90404F));
+  const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 std::optional<std::string> find_object(const std::string& key) {
@@ -128,19 +116,15 @@ void store_object(const std::string& key, std::string_view object) {
   static std::atomic<int> counter{0};
   std::error_code error;
   fs::create_directories(*where, error);
-  const fs::path path = *where / (hash_name(key) + ".o");
-  const fs::path temporary = *where / fmt::format("{}.{}.{}", hash_name(key), ::getpid(), counter++);
-  std::string content = key;
-  content += object;
-  Header header{{}, key.size(), object.size(), checksum(content), 0};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  // No flush to the disk: a file that a crash cuts short fails its checksum.
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(&header), sizeof header);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (file) fs::rename(temporary, path, error);
-  if (!file || error) fs::remove(temporary, error);
+  const std::string name = hash_name(key), file = file_of(key + '\0' + std::string(object));
+  const fs::path temporary = *where / fmt::format("{}.{}.{}", name, ::getpid(), counter++);
+  try {
+    // A file that a crash cuts short fails its checksum.
+    write_unflushed(temporary, {reinterpret_cast<const uint8_t*>(file.data()), file.size()});
+    fs::rename(temporary, *where / (name + ".o"));
+  } catch (const std::exception&) {
+    fs::remove(temporary, error);
+  }
 }
 
 }  // namespace millrace::codegen
