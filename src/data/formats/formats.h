@@ -40,9 +40,6 @@ const Format* format_of(const RandomAccessFile& file);
 /// where `lines` of text may be meant, which predictions are not.
 std::string format_by_ending(const std::string& path, bool lines = false);
 
-/// A table of numbers and texts (csv_writer.cpp).
-std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
-
 /// WebDataset shards out of columns (webdataset_writer.cpp).
 std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const std::vector<Column>& columns);
 
