@@ -1,16 +1,25 @@
-#include "data/formats/arrow_table.h"
-
+// Parquet and Arrow's own files and streams (Feather version 2 is the file), read and written by Arrow.
+// https://parquet.apache.org/docs/file-format/ https://arrow.apache.org/docs/format/Columnar.html
 #include <algorithm>
+#include <deque>
 #include <dlfcn.h>
 #include <filesystem>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/contains.h"
+#include "base/file.h"
 #include "base/format.h"
-#include "data/formats/arrow_load.h"
+#include "base/has_at.h"
+#include "base/number_at.h"
+#include "data/formats/arrow/module.h"
 #include "data/formats/content.h"
+#include "data/formats/formats.h"
 
 namespace millrace::data {
 namespace {
@@ -21,6 +30,34 @@ constexpr size_t memory_budget = size_t{512} << 20;
 // Nulls and repeated values take no room in a file, but in memory they do: a batch has no more rows than
 // this, or than the file has bits. Arrow writes at most so many into a row group of Parquet.
 constexpr int64_t most_batch_rows = int64_t{1} << 26;
+// Of a batch that is written.
+constexpr size_t most_buffered_rows = 65'536, most_buffered_bytes = size_t{64} << 20,
+                 most_value = size_t{1} << 30;
+
+/// Loads the module at the first call. IoError when it is not there.
+const arrow_module::Module& load_arrow() {
+  static const arrow_module::Module* module = nullptr;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (module) return *module;
+  // Beside the program, or the library that this is part of; else along the run path. It stays loaded.
+  constexpr const char* name = "libmillrace_arrow.so";
+  void* library = nullptr;
+  if (Dl_info here{}; dladdr(reinterpret_cast<const void*>(&load_arrow), &here) != 0 && here.dli_fname) {
+    std::error_code ignored;
+    const auto beside = std::filesystem::canonical(here.dli_fname, ignored).parent_path() / name;
+    if (std::filesystem::exists(beside, ignored)) library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    fail<IoError>(
+        "Arrow's libraries, which read Parquet and Arrow files, cannot be loaded: {}; install Millrace again",
+        dlerror());
+  const auto entry = reinterpret_cast<arrow_module::Entry>(dlsym(library, arrow_module::entry_name));
+  if (!entry) fail<IoError>("libmillrace_arrow.so is of another version of Millrace; install it again");
+  module = entry();
+  return *module;
+}
 
 /// A file for the module; keeps the error that a read ended with, since none passes through Arrow.
 class ModuleInput final : public arrow_module::Input {
@@ -54,6 +91,9 @@ size_t memory_of(const ColumnValues& values) {
   return bytes;
 }
 
+/// Batches are read when they are asked for, column by column, and kept within a budget of memory. InputError
+/// for a damaged file and when no column can be used; IoError when the file or Arrow's libraries cannot be
+/// read.
 class ArrowTable final : public Dataset {
  public:
   ArrowTable(FileKind kind, const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
@@ -260,34 +300,199 @@ class ArrowTable final : public Dataset {
   mutable size_t memory_ = 0;
 };
 
+class ModuleOutput final : public arrow_module::Output {
+ public:
+  explicit ModuleOutput(const std::string& path) : file_(path) {}
+  bool write(const void* data, size_t size) noexcept override {
+    try {
+      file_.write(data, size);
+      return true;
+    } catch (...) {
+      error_ = std::current_exception();
+      return false;
+    }
+  }
+  std::exception_ptr error() const { return error_; }
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+  std::exception_ptr error_;
+};
+
+/// Batches of up to 65,536 rows or 64 MB. Arrays must have rank 1 and, in a column, one type.
+class ArrowTableWriter final : public DatasetWriter {
+ public:
+  ArrowTableWriter(FileKind kind, const std::string& path, const std::vector<Column>& columns)
+      : path_(path),
+        columns_(columns),
+        output_(std::make_shared<ModuleOutput>(path)),
+        elements_(columns.size()) {
+    writer_ = load_arrow().create(kind, columns, output_);
+    start();
+  }
+
+  void add(std::span<const Value> values) override {
+    for (size_t c = 0; c < columns_.size(); ++c) add_value(values[c], c);
+    ++rows_;
+    ++count_;
+    if (rows_ >= most_buffered_rows || bytes_ >= most_buffered_bytes) flush();
+  }
+
+  void finish() override {
+    if (rows_ > 0 || count_ == 0) flush();
+    guarded([&] { writer_->finish(); });
+    output_->commit();
+  }
+
+ private:
+  void start() {
+    batch_.assign(columns_.size(), {});
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      batch_[c].kind = columns_[c].kind;
+      batch_[c].element = elements_[c].value_or(f32);
+    }
+    kept_.clear();
+    rows_ = bytes_ = 0;
+  }
+
+  template <typename Body>
+  void guarded(Body&& body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      if (output_->error()) std::rethrow_exception(output_->error());
+      fail<InputError>("{}: cannot be written: {}", path_, error.what());
+    }
+  }
+
+  void flush() {
+    for (size_t c = 0; c < columns_.size(); ++c) batch_[c].element = elements_[c].value_or(f32);
+    guarded([&] { writer_->write(batch_); });
+    // The type of lists stands in the file from now on.
+    for (size_t c = 0; c < columns_.size(); ++c)
+      if (columns_[c].kind == ColumnKind::array) elements_[c] = batch_[c].element;
+    start();
+  }
+
+  [[noreturn]] void refuse(size_t c, const std::string& why) const {
+    fail<InputError>("{}: sample {}: the column '{}' {}", path_, count_, columns_[c].name, why);
+  }
+
+  void content(ColumnValues& to, std::string_view bytes, size_t c) {
+    if (bytes.size() > most_value)
+      refuse(c, fmt::format("has a value of {} bytes; 1 GB is the most", bytes.size()));
+    to.contents.push_back(kept_.emplace_back(bytes));
+    bytes_ += bytes.size();
+  }
+
+  void add_value(const Value& value, size_t c) {
+    ColumnValues& to = batch_[c];
+    bytes_ += 8;
+    const bool missing = std::holds_alternative<std::monostate>(value);
+    if (missing && to.present.empty()) to.present.assign(rows_, 1);
+    if (missing || !to.present.empty()) to.present.push_back(!missing);
+    switch (to.kind) {
+      case ColumnKind::integer:
+        to.integers.push_back(missing ? 0 : std::get<int64_t>(value));
+        return;
+      case ColumnKind::real:
+        to.reals.push_back(missing ? 0 : std::get<double>(value));
+        return;
+      default:
+        break;
+    }
+    if (missing) {
+      to.contents.emplace_back();
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      if (!is_utf8(*text)) refuse(c, "has a text that is not UTF-8; convert the source first (iconv)");
+      content(to, *text, c);
+    } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
+      content(to, bytes->text(), c);
+    } else if (const auto* array = std::get_if<Array>(&value)) {
+      add_array(to, *array, c);
+    } else {
+      refuse(c, "is a decoded picture; only encoded ones can be held");
+    }
+  }
+
+  void add_array(ColumnValues& to, const Array& array, size_t c) {
+    if (array.shape().size() != 1)
+      refuse(c, fmt::format("is {}; lists hold arrays of rank 1 only: leave it out with --columns",
+                            array.type().str()));
+    const DType type = array.dtype();
+    const DType stored = type == f16 || type == bf16 ? f32 : type == boolean ? u8 : type;
+    if (!elements_[c]) elements_[c] = stored;
+    if (*elements_[c] != stored)
+      refuse(c, fmt::format("has numbers of type {}, the first sample's are {}", type.name(),
+                            elements_[c]->name()));
+    const Array numbers = stored == type ? array : array.converted(stored);
+    content(to, {static_cast<const char*>(numbers.data()), static_cast<size_t>(numbers.bytes())}, c);
+  }
+
+  std::string path_;
+  std::vector<Column> columns_;
+  std::shared_ptr<ModuleOutput> output_;
+  std::unique_ptr<arrow_module::Writer> writer_;
+  std::vector<ColumnValues> batch_;
+  std::deque<std::string> kept_;
+  std::vector<std::optional<DType>> elements_;
+  size_t rows_ = 0, bytes_ = 0;
+  int64_t count_ = 0;
+};
+
+/// A stream begins with a mark and the size of its schema, which is a multiple of 8.
+bool is_stream(std::span<const uint8_t> head) {
+  if (head.size() < 16 || !has_at(head, 0, "\xff\xff\xff\xff")) return false;
+  const auto size = number_at<uint32_t>(&head[4]);
+  return size > 0 && size % 8 == 0 && size < 1 << 26;
+}
+
 }  // namespace
 
-const arrow_module::Module& load_arrow() {
-  static const arrow_module::Module* module = nullptr;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (module) return *module;
-  // Beside the program, or the library that this is part of; else along the run path. It stays loaded.
-  constexpr const char* name = "libmillrace_arrow.so";
-  void* library = nullptr;
-  if (Dl_info here{}; dladdr(reinterpret_cast<const void*>(&load_arrow), &here) != 0 && here.dli_fname) {
-    std::error_code ignored;
-    const auto beside = std::filesystem::canonical(here.dli_fname, ignored).parent_path() / name;
-    if (std::filesystem::exists(beside, ignored)) library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    fail<IoError>(
-        "Arrow's libraries, which read Parquet and Arrow files, cannot be loaded: {}; install Millrace again",
-        dlerror());
-  const auto entry = reinterpret_cast<arrow_module::Entry>(dlsym(library, arrow_module::entry_name));
-  if (!entry) fail<IoError>("libmillrace_arrow.so is of another version of Millrace; install it again");
-  module = entry();
-  return *module;
-}
+MILLRACE_FORMAT(arrow){
+    .name = "arrow",
+    .doc = "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
+    .place = 30,
+    .matches =
+        [](std::string_view, std::span<const uint8_t> head) {
+          return has_at(head, 0, "ARROW1") || has_at(head, 0, "FEA1") || is_stream(head);
+        },
+    .open =
+        [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+          const auto kind_of = [](const RandomAccessFile& file) {
+            const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
+            if (has_at(head.view(), 0, "FEA1"))
+              fail<InputError>("{}: is Feather version 1; write it again as version 2", file.path());
+            return has_at(head.view(), 0, "ARROW1") ? FileKind::ipc_file : FileKind::ipc_stream;
+          };
+          const auto kind = kind_of(*files[0]);
+          for (const auto& file : files)
+            if (kind_of(*file) != kind)
+              fail<InputError>("{}: one of {} and {} is an Arrow stream, the other an Arrow file", path,
+                               files[0]->path(), file->path());
+          return std::make_unique<ArrowTable>(kind, path, std::move(files));
+        },
+    .create =
+        [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+          const auto kind = path.ends_with(".arrows") ? FileKind::ipc_stream : FileKind::ipc_file;
+          return std::make_unique<ArrowTableWriter>(kind, path, columns);
+        },
+    .pipes = true};
 
-std::unique_ptr<Dataset> open_arrow_table(FileKind kind, const std::string& path, Files files) {
-  return std::make_unique<ArrowTable>(kind, path, std::move(files));
-}
+MILLRACE_FORMAT(parquet){
+    .name = "parquet",
+    .doc = "Parquet (.parquet)",
+    .place = 20,
+    .matches = [](std::string_view, std::span<const uint8_t> head) { return has_at(head, 0, "PAR1"); },
+    .open =
+        [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+          return std::make_unique<ArrowTable>(FileKind::parquet, path, std::move(files));
+        },
+    .create =
+        [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+          return std::make_unique<ArrowTableWriter>(FileKind::parquet, path, columns);
+        },
+    .pipes = true};
 
 }  // namespace millrace::data
