@@ -31,14 +31,14 @@ class ByteStream {
 };
 
 /// Opens "pipe:COMMAND" (begins the command, by sh, in a process group of its own, so that Ctrl-C in a
-/// terminal does not end it), "-" or a file as open_file() does; what is compressed as a whole by gzip or
-/// Zstandard is unpacked on the way. IoError when that fails.
+/// terminal does not end it), "-" or a file as open_file() does; what is compressed as a whole is unpacked on
+/// the way. IoError when that fails.
 std::unique_ptr<ByteStream> open_bytes(const std::string& path);
 
 /// The bytes of a file as they are.
 std::unique_ptr<ByteStream> file_bytes(std::shared_ptr<const RandomAccessFile> file);
 
-/// The same unpacked, where `bytes` begins as gzip or Zstandard does; else as it is.
+/// The same unpacked, where `bytes` begins as what is compressed does; else as it is.
 std::unique_ptr<ByteStream> unpacked(const std::string& path, std::unique_ptr<ByteStream> bytes);
 
 /// Called before a sample that is being read takes `bytes` of memory; waits or throws where there are none.

@@ -13,18 +13,9 @@
 namespace millrace::data {
 namespace {
 
-Compression packed_by(const RandomAccessFile& file) {
-  return compression_of(file.read(0, std::min<uint64_t>(file.size(), 8)).view());
-}
-
 Bytes content_of(const std::shared_ptr<const RandomAccessFile>& packed) {
   constexpr uint64_t most_times = 200, most_more = 64 << 20;  // real data is far from it, bombs are not
   const uint64_t limit = most_times * packed->size() + most_more;
-  const Compression compression = packed_by(*packed);
-  if (compression != Compression::gzip && compression != Compression::zstd) {
-    const auto whole = decompress_file(*packed, compression, unpacked_limit(packed->size()));
-    return whole->read(0, whole->size());
-  }
   TemporaryFile file;
   const auto stream = unpacked(packed->path(), file_bytes(packed));
   std::vector<uint8_t> buffer(1 << 20);
@@ -40,7 +31,9 @@ Bytes content_of(const std::shared_ptr<const RandomAccessFile>& packed) {
 
 }  // namespace
 
-bool is_packed(const RandomAccessFile& file) { return packed_by(file) != Compression::none; }
+bool is_packed(const RandomAccessFile& file) {
+  return compression_of(file.read(0, std::min<uint64_t>(file.size(), 8)).view()) != Compression::none;
+}
 
 std::shared_ptr<const RandomAccessFile> unpacked_file(const std::shared_ptr<const RandomAccessFile>& packed) {
   static std::mutex mutex;
