@@ -1,4 +1,5 @@
 // Arrow's arrays as columns of ours.
+#include <arrow/type_traits.h>
 #include <arrow/util/float16.h>
 #include <cmath>
 #include <limits>
@@ -21,40 +22,31 @@ const arrow::DataType& plain(const arrow::DataType& type) {
   return type;
 }
 
+/// A type of numbers: what an element of an array is for it, in C++ and here.
+template <typename ArrowType, typename Value, DType type>
+struct NumberType {
+  using ArrayType = typename arrow::TypeTraits<ArrowType>::ArrayType;
+  using Element = Value;
+  static constexpr Type::type id = ArrowType::type_id;
+  static constexpr DType element = type;
+};
+
+/// Calls visit(NumberType) for a type of numbers; false, and nothing done, for all else.
+template <typename Visit>
+bool visit_number(Type::type id, Visit&& visit) {
+  const auto visit_one_of = [&](auto... types) { return ((id == types.id && (visit(types), true)) || ...); };
+  return visit_one_of(
+      NumberType<arrow::BooleanType, uint8_t, boolean>(), NumberType<arrow::Int8Type, int8_t, i8>(),
+      NumberType<arrow::UInt8Type, uint8_t, u8>(), NumberType<arrow::Int16Type, int32_t, i32>(),
+      NumberType<arrow::UInt16Type, int32_t, i32>(), NumberType<arrow::Int32Type, int32_t, i32>(),
+      NumberType<arrow::UInt32Type, int64_t, i64>(), NumberType<arrow::Int64Type, int64_t, i64>(),
+      NumberType<arrow::UInt64Type, int64_t, i64>(), NumberType<arrow::HalfFloatType, uint16_t, f16>(),
+      NumberType<arrow::FloatType, float, f32>(), NumberType<arrow::DoubleType, double, f64>());
+}
+
 /// The element type of arrays of numbers of this type; false for all else.
 bool element_of(const arrow::DataType& type, DType& element) {
-  switch (type.id()) {
-    case Type::BOOL:
-      element = boolean;
-      return true;
-    case Type::INT8:
-      element = i8;
-      return true;
-    case Type::UINT8:
-      element = u8;
-      return true;
-    case Type::INT16:
-    case Type::UINT16:
-    case Type::INT32:
-      element = i32;
-      return true;
-    case Type::UINT32:
-    case Type::INT64:
-    case Type::UINT64:
-      element = i64;
-      return true;
-    case Type::HALF_FLOAT:
-      element = f16;
-      return true;
-    case Type::FLOAT:
-      element = f32;
-      return true;
-    case Type::DOUBLE:
-      element = f64;
-      return true;
-    default:
-      return false;
-  }
+  return visit_number(type.id(), [&]<typename Number>(Number) { element = Number::element; });
 }
 
 std::shared_ptr<arrow::DataType> list_element(const arrow::DataType& type) {
@@ -89,8 +81,9 @@ int64_t microseconds(int64_t value, arrow::TimeUnit::type unit) {
   }
 }
 
-double half_to_double(uint16_t bits) {
-  return static_cast<double>(arrow::util::Float16::FromBits(bits).ToFloat());
+int64_t checked_unsigned(uint64_t value) {
+  if (value > static_cast<uint64_t>(INT64_MAX)) throw std::runtime_error("a whole number is beyond 2^63 - 1");
+  return static_cast<int64_t>(value);
 }
 
 class Appender {
@@ -107,17 +100,50 @@ class Appender {
   }
 
  private:
-  template <typename ArrayType, typename Convert>
-  void integers(const std::shared_ptr<arrow::Array>& array, Convert&& convert) {
-    const auto& typed = static_cast<const ArrayType&>(*array);
-    for (int64_t i = 0; i < typed.length(); ++i)
-      out_.integers.push_back(typed.IsValid(i) ? convert(typed.Value(i)) : 0);
+  /// Integers or reals, as what get(array, place) gives.
+  template <typename ArrayType, typename Get>
+  void put_all(const arrow::Array& array, Get&& get) {
+    const auto& typed = static_cast<const ArrayType&>(array);
+    for (int64_t i = 0; i < typed.length(); ++i) {
+      using Number = decltype(get(typed, i));
+      const Number number = typed.IsValid(i) ? get(typed, i) : Number();
+      if constexpr (std::is_same_v<Number, double>)
+        out_.reals.push_back(number);
+      else
+        out_.integers.push_back(number);
+    }
   }
-  template <typename ArrayType, typename Convert>
-  void reals(const std::shared_ptr<arrow::Array>& array, Convert&& convert) {
-    const auto& typed = static_cast<const ArrayType&>(*array);
-    for (int64_t i = 0; i < typed.length(); ++i)
-      out_.reals.push_back(typed.IsValid(i) ? convert(typed.Value(i)) : 0);
+  template <typename ArrayType>
+  void plain_numbers(const arrow::Array& array) {
+    put_all<ArrayType>(array, [](const ArrayType& typed, int64_t i) {
+      const auto value = typed.Value(i);
+      if constexpr (std::is_same_v<ArrayType, arrow::HalfFloatArray>)
+        return static_cast<double>(arrow::util::Float16::FromBits(value).ToFloat());
+      else if constexpr (std::is_floating_point_v<decltype(typed.Value(i))>)
+        return static_cast<double>(value);
+      else if constexpr (std::is_same_v<ArrayType, arrow::UInt64Array>)
+        return checked_unsigned(value);
+      else
+        return static_cast<int64_t>(value);
+    });
+  }
+  template <typename ArrayType>
+  void decimals(const arrow::Array& array) {
+    put_all<ArrayType>(array, [](const ArrayType& typed, int64_t i) {
+      return std::strtod(typed.FormatValue(i).c_str(), nullptr);
+    });
+  }
+  template <typename ArrayType>
+  void times(const arrow::Array& array) {
+    const auto unit = static_cast<const typename ArrayType::TypeClass&>(*array.type()).unit();
+    put_all<ArrayType>(
+        array, [unit](const ArrayType& typed, int64_t i) { return microseconds(typed.Value(i), unit); });
+  }
+  /// So many microseconds each.
+  template <typename ArrayType>
+  void dates(const arrow::Array& array, int64_t each) {
+    put_all<ArrayType>(
+        array, [each](const ArrayType& typed, int64_t i) { return checked_product(typed.Value(i), each); });
   }
   template <typename ArrayType>
   void contents(const std::shared_ptr<arrow::Array>& array) {
@@ -126,129 +152,60 @@ class Appender {
       out_.contents.push_back(typed.IsValid(i) ? std::string_view(typed.GetView(i)) : std::string_view());
     out_.owners.push_back(array);
   }
-  template <typename ArrayType>
-  void decimals(const std::shared_ptr<arrow::Array>& array) {
-    const auto& typed = static_cast<const ArrayType&>(*array);
-    for (int64_t i = 0; i < typed.length(); ++i)
-      out_.reals.push_back(typed.IsValid(i) ? std::strtod(typed.FormatValue(i).c_str(), nullptr) : 0);
-  }
 
-  void values(const std::shared_ptr<arrow::Array>& array) {
-    const auto same = [](auto value) { return static_cast<int64_t>(value); };
-    const auto real = [](auto value) { return static_cast<double>(value); };
-    const auto unit = [&](const auto& type) {
-      return [u = type.unit()](int64_t value) { return microseconds(value, u); };
-    };
-    const arrow::DataType& type = *array->type();
-    switch (type.id()) {
+  void values(const std::shared_ptr<arrow::Array>& shared) {
+    const arrow::Array& array = *shared;
+    if (visit_number(array.type_id(), [&]<typename Number>(Number) {
+          plain_numbers<typename Number::ArrayType>(array);
+        }))
+      return;
+    switch (array.type_id()) {
       case Type::NA:
-        out_.contents.resize(out_.contents.size() + static_cast<size_t>(array->length()));
-        break;
-      case Type::BOOL:
-        integers<arrow::BooleanArray>(array, same);
-        break;
-      case Type::INT8:
-        integers<arrow::Int8Array>(array, same);
-        break;
-      case Type::INT16:
-        integers<arrow::Int16Array>(array, same);
-        break;
-      case Type::INT32:
-        integers<arrow::Int32Array>(array, same);
-        break;
-      case Type::INT64:
-        integers<arrow::Int64Array>(array, same);
-        break;
-      case Type::UINT8:
-        integers<arrow::UInt8Array>(array, same);
-        break;
-      case Type::UINT16:
-        integers<arrow::UInt16Array>(array, same);
-        break;
-      case Type::UINT32:
-        integers<arrow::UInt32Array>(array, same);
-        break;
-      case Type::UINT64:
-        integers<arrow::UInt64Array>(array, checked_unsigned);
-        break;
-      case Type::HALF_FLOAT:
-        reals<arrow::HalfFloatArray>(array, half_to_double);
-        break;
-      case Type::FLOAT:
-        reals<arrow::FloatArray>(array, real);
-        break;
-      case Type::DOUBLE:
-        reals<arrow::DoubleArray>(array, real);
-        break;
+        return out_.contents.resize(out_.contents.size() + static_cast<size_t>(array.length()));
       case Type::DECIMAL32:
-        decimals<arrow::Decimal32Array>(array);
-        break;
+        return decimals<arrow::Decimal32Array>(array);
       case Type::DECIMAL64:
-        decimals<arrow::Decimal64Array>(array);
-        break;
+        return decimals<arrow::Decimal64Array>(array);
       case Type::DECIMAL128:
-        decimals<arrow::Decimal128Array>(array);
-        break;
+        return decimals<arrow::Decimal128Array>(array);
       case Type::DECIMAL256:
-        decimals<arrow::Decimal256Array>(array);
-        break;
+        return decimals<arrow::Decimal256Array>(array);
       case Type::DATE32:
-        integers<arrow::Date32Array>(array, [](int64_t value) { return checked_product(value, day); });
-        break;
+        return dates<arrow::Date32Array>(array, day);
       case Type::DATE64:
-        integers<arrow::Date64Array>(array, [](int64_t value) { return checked_product(value, 1000); });
-        break;
+        return dates<arrow::Date64Array>(array, 1000);
       case Type::TIMESTAMP:
-        integers<arrow::TimestampArray>(array, unit(static_cast<const arrow::TimestampType&>(type)));
-        break;
+        return times<arrow::TimestampArray>(array);
       case Type::TIME32:
-        integers<arrow::Time32Array>(array, unit(static_cast<const arrow::Time32Type&>(type)));
-        break;
+        return times<arrow::Time32Array>(array);
       case Type::TIME64:
-        integers<arrow::Time64Array>(array, unit(static_cast<const arrow::Time64Type&>(type)));
-        break;
+        return times<arrow::Time64Array>(array);
       case Type::DURATION:
-        integers<arrow::DurationArray>(array, unit(static_cast<const arrow::DurationType&>(type)));
-        break;
+        return times<arrow::DurationArray>(array);
       case Type::STRING:
       case Type::BINARY:
-        contents<arrow::BinaryArray>(array);
-        break;
+        return contents<arrow::BinaryArray>(shared);
       case Type::LARGE_STRING:
       case Type::LARGE_BINARY:
-        contents<arrow::LargeBinaryArray>(array);
-        break;
+        return contents<arrow::LargeBinaryArray>(shared);
       case Type::STRING_VIEW:
       case Type::BINARY_VIEW:
-        contents<arrow::BinaryViewArray>(array);
-        break;
+        return contents<arrow::BinaryViewArray>(shared);
       case Type::FIXED_SIZE_BINARY:
-        contents<arrow::FixedSizeBinaryArray>(array);
-        break;
+        return contents<arrow::FixedSizeBinaryArray>(shared);
       case Type::EXTENSION:
-        values(static_cast<const arrow::ExtensionArray&>(*array).storage());
-        break;
+        return values(static_cast<const arrow::ExtensionArray&>(array).storage());
       case Type::DICTIONARY:
-        dictionary(static_cast<const arrow::DictionaryArray&>(*array));
-        break;
+        return dictionary(static_cast<const arrow::DictionaryArray&>(array));
       case Type::LIST:
-        lists(static_cast<const arrow::ListArray&>(*array));
-        break;
+        return lists(static_cast<const arrow::ListArray&>(array));
       case Type::LARGE_LIST:
-        lists(static_cast<const arrow::LargeListArray&>(*array));
-        break;
+        return lists(static_cast<const arrow::LargeListArray&>(array));
       case Type::FIXED_SIZE_LIST:
-        lists(static_cast<const arrow::FixedSizeListArray&>(*array));
-        break;
+        return lists(static_cast<const arrow::FixedSizeListArray&>(array));
       default:
-        throw std::runtime_error("a column of the type " + type.ToString() + " cannot be used");
+        throw std::runtime_error("a column of the type " + array.type()->ToString() + " cannot be used");
     }
-  }
-
-  static int64_t checked_unsigned(uint64_t value) {
-    if (value > static_cast<uint64_t>(INT64_MAX))
-      throw std::runtime_error("a whole number is beyond 2^63 - 1");
-    return static_cast<int64_t>(value);
   }
 
   /// Each entry as the value that it stands for; one whose value is missing is missing.
@@ -281,13 +238,17 @@ class Appender {
       return texts(array, static_cast<const arrow::StringArray&>(*array.values()));
     if (array.values()->type_id() == Type::LARGE_STRING)
       return texts(array, static_cast<const arrow::LargeStringArray&>(*array.values()));
-    if (!element_of(*array.values()->type(), out_.element)) throw std::runtime_error("a list of no numbers");
     const auto bytes = std::make_shared<std::string>();
     std::vector<size_t> ends;
-    for (int64_t i = 0; i < array.length(); ++i) {
-      if (array.IsValid(i)) numbers(*array.values(), array.value_offset(i), array.value_length(i), *bytes);
-      ends.push_back(bytes->size());
-    }
+    const bool numbers = visit_number(array.values()->type_id(), [&]<typename Number>(Number) {
+      out_.element = Number::element;
+      for (int64_t i = 0; i < array.length(); ++i) {
+        if (array.IsValid(i))
+          put<Number>(*array.values(), array.value_offset(i), array.value_length(i), *bytes);
+        ends.push_back(bytes->size());
+      }
+    });
+    if (!numbers) throw std::runtime_error("a list of no numbers");
     hand_over(bytes, ends);
   }
 
@@ -318,8 +279,10 @@ class Appender {
     out_.owners.push_back(bytes);
   }
 
-  template <typename To, typename ArrayType>
+  template <typename Number>
   void put(const arrow::Array& array, int64_t begin, int64_t count, std::string& bytes) {
+    using ArrayType = typename Number::ArrayType;
+    using To = typename Number::Element;
     const auto& typed = static_cast<const ArrayType&>(array);
     for (int64_t i = begin; i < begin + count; ++i) {
       To value{};
@@ -337,35 +300,6 @@ class Appender {
     }
   }
 
-  void numbers(const arrow::Array& a, int64_t begin, int64_t count, std::string& bytes) {
-    switch (a.type_id()) {
-      case Type::BOOL:
-        return put<uint8_t, arrow::BooleanArray>(a, begin, count, bytes);
-      case Type::INT8:
-        return put<int8_t, arrow::Int8Array>(a, begin, count, bytes);
-      case Type::UINT8:
-        return put<uint8_t, arrow::UInt8Array>(a, begin, count, bytes);
-      case Type::INT16:
-        return put<int32_t, arrow::Int16Array>(a, begin, count, bytes);
-      case Type::UINT16:
-        return put<int32_t, arrow::UInt16Array>(a, begin, count, bytes);
-      case Type::INT32:
-        return put<int32_t, arrow::Int32Array>(a, begin, count, bytes);
-      case Type::UINT32:
-        return put<int64_t, arrow::UInt32Array>(a, begin, count, bytes);
-      case Type::INT64:
-        return put<int64_t, arrow::Int64Array>(a, begin, count, bytes);
-      case Type::UINT64:
-        return put<int64_t, arrow::UInt64Array>(a, begin, count, bytes);
-      case Type::HALF_FLOAT:
-        return put<uint16_t, arrow::HalfFloatArray>(a, begin, count, bytes);
-      case Type::FLOAT:
-        return put<float, arrow::FloatArray>(a, begin, count, bytes);
-      default:
-        return put<double, arrow::DoubleArray>(a, begin, count, bytes);
-    }
-  }
-
   ColumnValues& out_;
 };
 
@@ -380,9 +314,6 @@ bool kind_of(const arrow::DataType& whole, ColumnKind& kind) {
     return whole.id() != Type::DICTIONARY && (is_text(*of) || element_of(*of, element));
   }
   switch (type.id()) {
-    case Type::HALF_FLOAT:
-    case Type::FLOAT:
-    case Type::DOUBLE:
     case Type::DECIMAL32:
     case Type::DECIMAL64:
     case Type::DECIMAL128:
@@ -409,9 +340,11 @@ bool kind_of(const arrow::DataType& whole, ColumnKind& kind) {
     case Type::DURATION:
       kind = ColumnKind::integer;
       return true;
-    default:
-      kind = ColumnKind::integer;
-      return element_of(type, element);
+    default: {
+      const bool number = element_of(type, element);
+      kind = element.is_float() ? ColumnKind::real : ColumnKind::integer;
+      return number;
+    }
   }
 }
 
