@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::snprintf(reinterpret_cast<char*>(&bytes[at + 148]), 8, "%06o", sum);
   }
   try {
-    millrace::data::for_each_tar_member("fuzz.tar", bytes, [&](const millrace::data::TarMember& member) {
+    const auto file = millrace::data::memory_file("fuzz.tar", millrace::data::Bytes(bytes, nullptr));
+    millrace::data::for_each_tar_member(*file, [&](const millrace::data::TarMember& member) {
       if (member.offset > bytes.size() || member.size > bytes.size() - member.offset) std::abort();
       return true;
     });

@@ -35,7 +35,7 @@ class IndexedTar final : public TarDataset {
     const Bytes bytes = files_[at.file]->read(at.offset, at.size);
     const std::string_view sample = indexed_.key(index);
     std::optional<Bytes> found;
-    for_each_tar_member(files_[at.file]->path(), bytes.view(), 0, bytes.size(), [&](const TarMember& member) {
+    for_each_tar_member(files_[at.file]->path(), bytes, [&](const TarMember& member) {
       const bool wanted =
           member.regular && (column.what == TarColumn::What::any_picture ? member.name.ends_with(sample)
                                                                          : belongs(member, sample, column));

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/number_at.h"
+#include "base/number_from.h"
 
 namespace millrace::data {
 namespace {
@@ -63,25 +64,17 @@ bool is_zero_block(const uint8_t* bytes) {
 /// PAX records: "length key=value\n", the length counting itself.
 bool parse_pax(std::string_view records, TarExtension& next) {
   while (!records.empty()) {
-    size_t length = 0, digits = 0;
-    for (; digits < records.size() && records[digits] >= '0' && records[digits] <= '9' && digits < 10;
-         ++digits)
-      length = length * 10 + static_cast<size_t>(records[digits] - '0');
-    if (digits == 0 || length > records.size() || length < digits + 3 || records[digits] != ' ' ||
-        records[length - 1] != '\n')
-      return false;
-    const std::string_view record = records.substr(digits + 1, length - digits - 2);
+    const size_t blank = std::min(records.find(' '), records.size());
+    const size_t length = number_from<size_t>(records.substr(0, blank)).value_or(0);
+    if (length > records.size() || length < blank + 3 || records[length - 1] != '\n') return false;
+    const std::string_view record = records.substr(blank + 1, length - blank - 2);
     const size_t equals = record.find('=');
     if (equals == std::string_view::npos) return false;
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
     if (key == "path") next.name = value;
     if (key == "size") {
-      uint64_t size = 0;
-      for (const char c : value) {
-        if (c < '0' || c > '9' || size > (uint64_t{1} << 58)) return false;
-        size = size * 10 + static_cast<uint64_t>(c - '0');
-      }
-      next.size = size;
+      next.size = number_from<uint64_t>(value);
+      if (!next.size || *next.size >> 60 != 0) return false;
     }
     records.remove_prefix(length);
   }
@@ -152,14 +145,13 @@ namespace {
 /// Bytes of a tar, wherever they are.
 using ReadTar = std::function<Bytes(uint64_t offset, uint64_t size)>;
 
-/// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must
-/// come.
-void walk(const std::string& path, const ReadTar& read, uint64_t all, uint64_t at, uint64_t end,
-          bool end_mark, const std::function<bool(const TarMember&)>& visit) {
+/// Goes through the members: with `end_mark` up to that, which must come, else to the end.
+void walk(const std::string& path, const ReadTar& read, uint64_t all, bool end_mark,
+          const std::function<bool(const TarMember&)>& visit) {
   TarHeaders headers(path);
-  uint64_t begin = at;
+  uint64_t at = 0, begin = 0;
   TarMember member;
-  while (end_mark || at < end) {
+  while (end_mark || at < all) {
     if (all - at < tar_block)
       fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
                        path, headers.last(), at);
@@ -183,28 +175,20 @@ void walk(const std::string& path, const ReadTar& read, uint64_t all, uint64_t a
   }
 }
 
-ReadTar reads(std::span<const uint8_t> bytes) {
-  return [bytes](uint64_t offset, uint64_t size) { return Bytes(bytes.subspan(offset, size), nullptr); };
-}
-
 }  // namespace
 
 void for_each_tar_member(const RandomAccessFile& file, const std::function<bool(const TarMember&)>& visit) {
   walk(
-      file.path(), [&](uint64_t offset, uint64_t size) { return file.read(offset, size); }, file.size(), 0, 0,
-      true, visit);
+      file.path(), [&](uint64_t offset, uint64_t size) { return file.read(offset, size); }, file.size(), true,
+      visit);
 }
 
-void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
+void for_each_tar_member(const std::string& path, const Bytes& piece,
                          const std::function<bool(const TarMember&)>& visit) {
-  walk(path, reads(bytes), bytes.size(), 0, 0, true, visit);
-}
-
-void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
-                         uint64_t end, const std::function<bool(const TarMember&)>& visit) {
-  if (begin > end || end > bytes.size())
-    fail<InputError>("{}: bytes {} to {} are wanted, the file has {}", path, begin, end, bytes.size());
-  walk(path, reads(bytes), bytes.size(), begin, end, false, visit);
+  const auto read = [&](uint64_t offset, uint64_t size) {
+    return Bytes(piece.view().subspan(offset, size), nullptr);  // which lives as long as `piece`
+  };
+  walk(path, read, piece.size(), false, visit);
 }
 
 std::string tar_header(const std::string& name, uint64_t size) {

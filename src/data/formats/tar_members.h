@@ -49,18 +49,14 @@ class TarHeaders {
   char type_ = 0;
 };
 
-/// Calls `visit` for every member in order until it returns false. `path` is for messages. Offsets and sizes
-/// handed out lie inside `bytes`. InputError when the archive is truncated, damaged or has no end mark.
-void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
-                         const std::function<bool(const TarMember&)>& visit);
-
-/// The same of a file: what lies between the headers is not read.
+/// Calls `visit` for every member in order until it returns false; what lies between the headers is not read.
+/// Offsets and sizes handed out lie inside the file. InputError when the archive is truncated, damaged or has
+/// no end mark.
 void for_each_tar_member(const RandomAccessFile& file, const std::function<bool(const TarMember&)>& visit);
 
-/// The same for the members whose headers begin in [begin, end) of `bytes`; no end mark is wanted. InputError
-/// also when the range does not lie within `bytes`.
-void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
-                         uint64_t end, const std::function<bool(const TarMember&)>& visit);
+/// The same of some members, `piece` of the file `path`; no end mark is wanted.
+void for_each_tar_member(const std::string& path, const Bytes& piece,
+                         const std::function<bool(const TarMember&)>& visit);
 
 /// A USTAR header of a regular file, mode 0444, owner 0, time 0. InputError for a name over 100 bytes.
 std::string tar_header(const std::string& name, uint64_t size);

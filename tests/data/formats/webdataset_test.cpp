@@ -287,8 +287,8 @@ TEST_CASE("what is written as WebDataset comes back with its values, kinds and k
   CHECK_FALSE(set->has(1, set->column("blob")));
   // Members of a sample are in the order of their extensions.
   std::vector<std::string> names;
-  const auto file = read_file(folder / "out/x.tar");
-  for_each_tar_member("x", file, [&](const TarMember& member) {
+  const auto file = memory_file("x", Bytes(read_file(folder / "out/x.tar")));
+  for_each_tar_member(*file, [&](const TarMember& member) {
     names.push_back(member.name);
     return true;
   });

@@ -87,6 +87,9 @@ TEST_CASE("tar members with PAX, GNU and prefixed names are found under their lo
     CHECK(source->name(0).ends_with(name));
     CHECK(bytes_at(*source, 0) == jpeg);
   }
+  put_file(folder / "empty.tar", extension_tar('x', "8 size=\n", {{"cat/1.jpg", jpeg}}));
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "empty.tar"), doctest::Contains("damaged PAX header"),
+                       InputError);
 }
 
 TEST_CASE("WebDataset shards are read as one source by braces, wildcards and folder") {
@@ -253,7 +256,7 @@ TEST_CASE("damaged tars never crash: they are read or give an error") {
     const std::vector<uint8_t> exact(bytes.begin(),
                                      bytes.end());  // reading past its end is seen by sanitizers
     try {
-      for_each_tar_member("d.tar", exact, [&](const TarMember& member) {
+      for_each_tar_member(*memory_file("d.tar", Bytes(exact, nullptr)), [&](const TarMember& member) {
         CHECK(member.offset <= exact.size());
         CHECK(member.size <= exact.size() - member.offset);
         return true;

@@ -73,7 +73,7 @@ class TarReader final : public Reader {
           bytes_.size() != entry.bytes || found != entry.crc32c)
         differs(result_, fmt::format("{}: {} bytes of checksum {:08x}, written were {} of {:08x}",
                                      shard_.string(), bytes_.size(), found, entry.bytes, entry.crc32c));
-      for_each_tar_member(shard_.string(), bytes_.view(), [&](const TarMember& member) {
+      for_each_tar_member(*file, [&](const TarMember& member) {
         members_.push_back(member);
         return true;
       });
