@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/has_at.h"
 #include "base/number_at.h"
+#include "base/words.h"
 #include "data/formats/arrow/module.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
@@ -475,7 +476,7 @@ MILLRACE_FORMAT(arrow){
         },
     .create =
         [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-          const auto kind = path.ends_with(".arrows") ? FileKind::ipc_stream : FileKind::ipc_file;
+          const auto kind = has_ending(path, {".arrows"}) ? FileKind::ipc_stream : FileKind::ipc_file;
           return std::make_unique<ArrowTableWriter>(kind, path, columns);
         },
     .pipes = true};

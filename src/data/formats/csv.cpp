@@ -447,7 +447,7 @@ class Csv final : public Dataset {
 class CsvWriter final : public DatasetWriter {
  public:
   CsvWriter(const std::string& path, const std::vector<Column>& columns)
-      : delimiter_(path.ends_with(".tsv") || path.ends_with(".tab") ? '\t' : ','), file_(path) {
+      : delimiter_(has_ending(path, {".tsv", ".tab"}) ? '\t' : ','), file_(path) {
     for (const Column& column : columns)
       if (!is_tabular(column.kind) && column.kind != ColumnKind::json)
         fail<InputError>(

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/words.h"
 #include "data/formats/text_sniff.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
@@ -55,7 +56,7 @@ std::string format_by_ending(const std::string& path, bool lines) {
        {"tar", "webdataset"},
        {"svm", "libsvm"},
        {"svmlight", "libsvm"}}};
-  std::string end = std::filesystem::path(path).extension().string();
+  std::string end = lower_case(std::filesystem::path(path).extension().string());
   if (!end.empty()) end.erase(0, 1);
   if (lines && end == "txt") return "text";
   const auto found =

@@ -35,9 +35,9 @@ Registry<Format>& formats();
 /// is none's, or when what it holds would have to be unpacked to know.
 const Format* format_of(const RandomAccessFile& file);
 
-/// What the ending of a file to be written calls its format: "parquet" of "out.parquet", "csv" of "out.tsv";
-/// of other endings these themselves, which may be no format's name, and "" without one. ".txt" is a format's
-/// where `lines` of text may be meant, which predictions are not.
+/// What the ending of a file to be written calls its format, in any case: "parquet" of "out.parquet", "csv"
+/// of "OUT.TSV"; of other endings these themselves, which may be no format's name, and "" without one. ".txt"
+/// is a format's where `lines` of text may be meant, which predictions are not.
 std::string format_by_ending(const std::string& path, bool lines = false);
 
 /// WebDataset shards out of columns (webdataset_writer.cpp).

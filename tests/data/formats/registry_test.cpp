@@ -5,6 +5,7 @@
 
 #include <millrace/error.h>
 
+#include "base/file.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "data/formats/streams/stream.h"
@@ -19,6 +20,20 @@ TEST_CASE("formats are tried in the order of their places") {
   CHECK(names == std::vector<std::string>{"recordio", "parquet", "arrow", "tfrecord", "mds", "beton",
                                           "webdataset", "csv", "jsonl", "libsvm", "text", "idx", "folder"});
   CHECK(stream_formats().names() == std::vector<std::string>{"tfrecord", "webdataset", "jsonl", "csv"});
+}
+
+TEST_CASE("the ending of a file to be written says its format in any case") {
+  CHECK(format_by_ending("a/out.tsv") == "csv");
+  CHECK(format_by_ending("OUT.CSV") == "csv");
+  CHECK(format_by_ending("Out.Txt", true) == "text");
+  CHECK(format_by_ending("Out.Txt") == "txt");
+  CHECK(format_by_ending("out").empty());
+  const testing::TempFolder folder;
+  formats()
+      .at("csv")
+      .create(folder / "OUT.TSV", {{"a", ColumnKind::text}, {"b", ColumnKind::text}})
+      ->finish();
+  CHECK(read_text(folder / "OUT.TSV") == "a\tb\n");
 }
 
 TEST_CASE("a program's own format is recognised and read, before those that would take the file too") {
