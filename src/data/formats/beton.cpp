@@ -22,7 +22,7 @@
 #include "data/codecs/pictures/picture_size.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/formats/write_spool.h"
+#include "data/io/temporary_file.h"
 
 namespace millrace::data {
 namespace beton {
@@ -337,7 +337,7 @@ FieldType type_of(ColumnKind kind) {
 class BetonWriter final : public DatasetWriter {
  public:
   BetonWriter(const std::string& path, const std::vector<Column>& columns)
-      : path_(path), columns_(columns), file_(path), spool_(path) {
+      : path_(path), columns_(columns), file_(path), spool_(TemporaryFile::beside(path)) {
     if (columns.empty()) fail<InputError>("{}: an FFCV file needs a field", path);
     for (const Column& column : columns) {
       const bool ascii = std::all_of(column.name.begin(), column.name.end(), [](char c) { return c > 0; });
@@ -377,10 +377,11 @@ class BetonWriter final : public DatasetWriter {
     const uint64_t end = places.empty() ? begin : (places.back() + sizes_.back() + page - 1) / page * page;
     write_header(page, end);
     file_.write(metadata_);
-    spool_.rewind();
-    for (size_t i = 0; i < places.size(); ++i) {
+    const Bytes data = spool_.map();
+    const uint8_t* next = data.data();
+    for (size_t i = 0; i < places.size(); next += sizes_[i++]) {
       fill(places[i]);
-      spool_.move_to(file_, sizes_[i]);
+      file_.write(next, sizes_[i]);
     }
     fill(end);
     const size_t per_sample = sizes_.size() / static_cast<size_t>(count_);
@@ -417,7 +418,7 @@ class BetonWriter final : public DatasetWriter {
     if (std::holds_alternative<std::monostate>(value))
       refuse(c, "it is missing, and FFCV has no missing values; leave the column out");
     put(metadata, field.offset + 8, uint64_t{content.size()});
-    spool_.write(content.data(), content.size());
+    spool_.add(content.data(), content.size());
     return content.size();
   }
 
@@ -458,7 +459,7 @@ class BetonWriter final : public DatasetWriter {
     put(metadata, at, static_cast<uint8_t>(mode));
     put(metadata, at + 1, static_cast<uint16_t>(width));
     put(metadata, at + 3, static_cast<uint16_t>(height));
-    spool_.write(content.data(), content.size());
+    spool_.add(content.data(), content.size());
     return content.size();
   }
 
@@ -478,7 +479,7 @@ class BetonWriter final : public DatasetWriter {
       refuse(c, fmt::format("an array {} after {} of shape {}; FFCV's arrays are all alike",
                             array.type().str(), field.element.name(), Shape(field.shape).str()));
     }
-    spool_.write(array.data(), static_cast<size_t>(array.bytes()));
+    spool_.add(array.data(), static_cast<size_t>(array.bytes()));
     return static_cast<uint64_t>(array.bytes());
   }
 
@@ -538,7 +539,7 @@ class BetonWriter final : public DatasetWriter {
   std::vector<Column> columns_;
   std::vector<Field> fields_;
   AtomicFile file_;
-  WriteSpool spool_;
+  TemporaryFile spool_;  // the data, until it is known where it goes
   uint64_t stride_ = 0, largest_ = 0, total_ = 0;
   std::string metadata_;         // of all samples, without places until the end
   std::vector<uint64_t> sizes_;  // of all data in the spool, in order

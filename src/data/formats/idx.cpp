@@ -20,10 +20,10 @@
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/formats.h"
-#include "data/formats/write_spool.h"
 #include "data/io/beside.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
+#include "data/io/temporary_file.h"
 #include "data/table/contents.h"
 
 namespace millrace::data {
@@ -221,7 +221,8 @@ void put_big_endian(std::string& out, uint64_t bits, int size) {
 /// The file of the data, and that of the labels in memory until the end.
 class IdxWriter final : public DatasetWriter {
  public:
-  IdxWriter(const std::string& path, const std::vector<Column>& columns) : path_(path), spool_(path) {
+  IdxWriter(const std::string& path, const std::vector<Column>& columns)
+      : path_(path), spool_(TemporaryFile::beside(path)) {
     if (path.ends_with(".gz"))
       fail<InputError>("{}: IDX files are written as they are; leave out .gz and zip them with gzip", path);
     for (size_t c = 0; c < columns.size(); ++c) {
@@ -265,8 +266,8 @@ class IdxWriter final : public DatasetWriter {
     }
     AtomicFile file(path_);
     file.write(header(type_, shape_));
-    spool_.rewind();
-    spool_.move_to(file, bytes_);
+    const Bytes data = spool_.map();
+    file.write(data.data(), data.size());
     if (label_ >= 0) write_labels(idx_labels_name(path_));
     file.commit();
   }
@@ -331,7 +332,7 @@ class IdxWriter final : public DatasetWriter {
     std::string out;
     for (int64_t i = 0; i < array.count(); ++i)
       for (int b = size - 1; b >= 0; --b) out.push_back(static_cast<char>(from[i * size + b]));
-    write(out.data(), out.size());
+    spool_.add(out.data(), out.size());
   }
 
   void add_picture(const Value& value) {
@@ -343,21 +344,15 @@ class IdxWriter final : public DatasetWriter {
     std::vector<int64_t> shape = {picture.height, picture.width};
     if (picture.channels != 1) shape.push_back(picture.channels);
     require_same(0x08, shape, "a picture of " + picture.size_text());
-    write(picture.pixels.data(), picture.pixels.size());
-  }
-
-  void write(const void* data, size_t size) {
-    spool_.write(data, size);
-    bytes_ += size;
+    spool_.add(picture.pixels.data(), picture.pixels.size());
   }
 
   std::string path_;
-  WriteSpool spool_;
+  TemporaryFile spool_;  // the data, until their number is known
   int data_ = -1, label_ = -1;
   bool real_ = false, narrow_ = true;
   uint8_t type_ = 0;
   std::vector<int64_t> shape_;
-  uint64_t bytes_ = 0;
   int64_t count_ = 0;
   std::vector<double> labels_;
 };

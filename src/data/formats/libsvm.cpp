@@ -13,9 +13,9 @@
 #include "data/formats/csv_scan.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
-#include "data/formats/write_spool.h"
 #include "data/io/beside.h"
 #include "data/io/location.h"
+#include "data/io/temporary_file.h"
 
 namespace millrace::data {
 namespace {
@@ -211,7 +211,8 @@ class LibSvm final : public LineDataset {
 /// rows; any others become qid:Q in their rows.
 class LibSvmWriter final : public DatasetWriter {
  public:
-  LibSvmWriter(const std::string& path, const std::vector<Column>& columns) : path_(path), spool_(path) {
+  LibSvmWriter(const std::string& path, const std::vector<Column>& columns)
+      : path_(path), spool_(TemporaryFile::beside(path)) {
     for (size_t c = 0; c < columns.size(); ++c) {
       const auto& [name, kind] = columns[c];
       const bool integer = kind == ColumnKind::integer, array = kind == ColumnKind::array;
@@ -264,18 +265,18 @@ class LibSvmWriter final : public DatasetWriter {
       if (!query) fail<InputError>("{}: sample {} has no query", path_, rows_.size() - 1);
       queries_.push_back(*query);
     }
-    spool_.write(row.data(), row.size());
+    spool_.add(row.data(), row.size());
   }
 
   void finish() override {
     if (rows_.empty()) fail<InputError>("{}: there are no samples to write", path_);
     const std::vector<int64_t> sizes = query_sizes();
     AtomicFile file(path_);
-    spool_.rewind();
+    const Bytes data = spool_.map();
     std::string row;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      row.resize(rows_[i].size);
-      spool_.read(row.data(), row.size());
+    size_t at = 0;
+    for (size_t i = 0; i < rows_.size(); at += rows_[i++].size) {
+      row = data.text().substr(at, rows_[i].size);
       if (sizes.empty() && query_ >= 0) row.insert(rows_[i].label, fmt::format(" qid:{}", queries_[i]));
       file.write(row);
       file.write("\n");
@@ -326,7 +327,7 @@ class LibSvmWriter final : public DatasetWriter {
   }
 
   std::string path_;
-  WriteSpool spool_;
+  TemporaryFile spool_;  // the rows, until it is known where their queries go
   int label_ = -1, features_ = -1, indices_ = -1, values_ = -1, query_ = -1;
   std::vector<Written> rows_;
   std::vector<int64_t> queries_;

@@ -21,9 +21,9 @@ Bytes output_of(const std::string& path) {
   const std::string command = path.substr(std::string_view("pipe:").size());
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) fail<IoError>("{}: cannot be started: {}", path, std::strerror(errno));
-  TemporaryFile file;
+  TemporaryFile file(path);
   try {
-    file.fill(::fileno(pipe), path);
+    file.fill(::fileno(pipe));
   } catch (...) {
     ::pclose(pipe);
     throw;
@@ -47,8 +47,8 @@ std::shared_ptr<const RandomAccessFile> spooled_file(const std::string& path) {
   if (path != "-") return file = memory_file(path, output_of(path));
   if (::isatty(STDIN_FILENO))
     fail<InputError>("-: standard input is a terminal; give data: cat x.tar | millrace …");
-  TemporaryFile temporary;
-  temporary.fill(STDIN_FILENO, "standard input");
+  TemporaryFile temporary("standard input");
+  temporary.fill(STDIN_FILENO);
   return file = memory_file(path, temporary.map());
 }
 

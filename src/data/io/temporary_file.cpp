@@ -11,40 +11,51 @@
 #include "base/format.h"
 
 namespace millrace::data {
+namespace {
 
-TemporaryFile::TemporaryFile() {
+std::filesystem::path temporary_folder() {
   const char* folder = std::getenv("TMPDIR");
-  folder_ = folder && *folder ? folder : "/tmp";
-  file_ = open_nameless(folder_);
+  return folder && *folder ? folder : "/tmp";
 }
 
-TemporaryFile::~TemporaryFile() { ::close(file_); }
+}  // namespace
 
-void TemporaryFile::fill(int from, const std::string& what) {
+TemporaryFile::TemporaryFile(const std::string& of) : TemporaryFile(of, temporary_folder()) {}
+
+TemporaryFile::TemporaryFile(const std::string& of, const std::filesystem::path& folder)
+    : of_(of), folder_(folder), file_(::fdopen(open_nameless(folder), "w+b")) {}
+
+TemporaryFile TemporaryFile::beside(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  return {path, folder};
+}
+
+void TemporaryFile::fill(int from) {
   std::vector<uint8_t> buffer(1 << 20);
   while (true) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail<IoError>("{}: cannot be read: {}", what, std::strerror(errno));
+    if (got < 0) fail<IoError>("{}: cannot be read: {}", of_, std::strerror(errno));
     if (got == 0) return;
-    add(std::span(buffer).first(static_cast<size_t>(got)), what);
+    add(buffer.data(), static_cast<size_t>(got));
   }
 }
 
-void TemporaryFile::add(std::span<const uint8_t> bytes, const std::string& what) {
-  size_ += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(file_, bytes.data(), bytes.size());
-    if (put < 0 && errno != EINTR) fail_writing(folder_, fmt::format("keep what {} gives", what), errno);
-    if (put > 0) bytes = bytes.subspan(static_cast<size_t>(put));
-  }
+void TemporaryFile::add(const void* data, size_t size) {
+  size_ += size;
+  if (size > 0 && std::fwrite(data, 1, size, file_.get()) != size)
+    fail_writing(folder_, fmt::format("keep the data of {}", of_), errno);
 }
 
-Bytes TemporaryFile::map() const {
+Bytes TemporaryFile::map() {
+  if (std::fflush(file_.get()) != 0) fail_writing(folder_, fmt::format("keep the data of {}", of_), errno);
   if (size_ == 0) return {};
-  void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
+  void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, ::fileno(file_.get()), 0);
   if (memory == MAP_FAILED)
-    fail<IoError>("{}: {} bytes cannot be mapped: {}", folder_, size_, std::strerror(errno));
+    fail<IoError>("{}: {} bytes cannot be mapped: {}", folder_.string(), size_, std::strerror(errno));
   const size_t size = size_;
   std::shared_ptr<const void> owner(memory, [size](void* at) { ::munmap(at, size); });
   return {{static_cast<const uint8_t*>(memory), size}, std::move(owner)};

@@ -1,8 +1,10 @@
-// A file without a name in TMPDIR, of which nothing is left however the process ends.
+// A file without a name, of which nothing is left however the process ends: what is written first and then
+// read in any order.
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include <millrace/file.h>
@@ -11,21 +13,27 @@ namespace millrace::data {
 
 class TemporaryFile {
  public:
-  TemporaryFile();
-  ~TemporaryFile();
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  /// In TMPDIR. `of`: whose data it holds, for messages.
+  explicit TemporaryFile(const std::string& of);
+  /// In the folder of a file that is going to be written, which is made.
+  static TemporaryFile beside(const std::string& path);
 
-  /// All that can be read from the descriptor `from`; `what` it is, for messages.
-  void fill(int from, const std::string& what);
-  void add(std::span<const uint8_t> bytes, const std::string& what);
+  /// All that can be read from the descriptor `from`.
+  void fill(int from);
+  void add(const void* data, size_t size);
   size_t size() const { return size_; }
   /// The content, mapped; it stays as long as that.
-  Bytes map() const;
+  Bytes map();
 
  private:
-  std::string folder_;
-  int file_ = -1;
+  TemporaryFile(const std::string& of, const std::filesystem::path& folder);
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string of_;
+  std::filesystem::path folder_;
+  std::unique_ptr<std::FILE, Close> file_;
   size_t size_ = 0;
 };
 

@@ -16,11 +16,11 @@ namespace {
 Bytes content_of(const std::shared_ptr<const RandomAccessFile>& packed) {
   constexpr uint64_t most_times = 200, most_more = 64 << 20;  // real data is far from it, bombs are not
   const uint64_t limit = most_times * packed->size() + most_more;
-  TemporaryFile file;
+  TemporaryFile file(packed->path());
   const auto stream = unpacked(packed->path(), file_bytes(packed));
   std::vector<uint8_t> buffer(1 << 20);
   while (const size_t got = stream->read(buffer)) {
-    file.add(std::span<const uint8_t>(buffer).first(got), packed->path());
+    file.add(buffer.data(), got);
     if (file.size() > limit)
       fail<InputError>(
           "{}: holds more than {} times its {} bytes and {} MB; unpack it first, if it is what it should be",
