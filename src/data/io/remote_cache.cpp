@@ -169,20 +169,17 @@ void RemoteCache::State::load(RemotePiece& piece) {
     const std::lock_guard lock(mutex);
     if (disk.on()) path = disk.path(key);
   }
-  if (!path.empty() && DiskBlocks::read_pages(path, bytes.size(), 0, bytes)) {
+  if (path.empty()) return piece.object->fetch(piece.begin, bytes);
+  if (DiskBlocks::read_pages(path, bytes.size(), 0, bytes)) {
     const std::lock_guard lock(mutex);
-    ++counts.from_disk;
     disk.used(key, bytes.size());
     return;
   }
   piece.object->fetch(piece.begin, bytes);
   {
     const std::lock_guard lock(mutex);
-    ++counts.fetched;
-    counts.fetched_bytes += bytes.size();
-    if (!path.empty() && disk.has(key) && !disk.admit(key, bytes.size())) path.clear();  // a damaged one
+    if (disk.has(key) && !disk.admit(key, bytes.size())) return;  // a damaged one
   }
-  if (path.empty()) return;
   try {
     DiskBlocks::write(path, bytes);
     const std::lock_guard lock(mutex);
@@ -298,7 +295,6 @@ uint64_t RemoteCache::State::read_piece(Lock& lock, const PiecePointer& piece, u
                                         std::span<uint8_t> out) {
   using What = RemotePiece::What;
   const uint64_t size = std::min<uint64_t>(out.size(), piece->end - offset);
-  const bool there = piece->what == What::ready;
   pin(*piece);
   while (piece->what == What::queued) {
     if (make_room(*piece)) {
@@ -318,7 +314,6 @@ uint64_t RemoteCache::State::read_piece(Lock& lock, const PiecePointer& piece, u
     if (error) std::rethrow_exception(error);
     return 0;  // look again
   }
-  if (there) ++counts.from_memory;
   lock.unlock();
   std::memcpy(out.data(), piece->memory + (offset - piece->begin), size);
   lock.lock();
@@ -336,8 +331,6 @@ uint64_t RemoteCache::State::read_past(Lock& lock, const PiecePointer& piece, ui
     if (piece->on_disk) disk.forget(key);
     drop(*piece);
   }
-  ++counts.fetched;
-  counts.fetched_bytes += out.size();
   lock.unlock();
   piece->object->fetch(offset, out);
   return out.size();
@@ -355,7 +348,6 @@ uint64_t RemoteCache::State::read_disk(Lock& lock, const BlockKey& key, uint64_t
     disk.forget(key);
     return 0;
   }
-  ++counts.from_disk;
   disk.used(key, size);
   return wanted;
 }
@@ -386,10 +378,7 @@ RemoteCache& RemoteCache::global() {
 
 RemoteCache::Counts RemoteCache::counts() const {
   const std::lock_guard lock(state_->mutex);
-  Counts counts = state_->counts;
-  counts.disk_bytes = state_->disk.bytes();
-  counts.memory_bytes = state_->arena.used();
-  return counts;
+  return {state_->disk.bytes(), state_->arena.used()};
 }
 
 uint64_t RemoteCache::room() const {

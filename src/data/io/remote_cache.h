@@ -38,8 +38,6 @@ class RemoteCache {
   static RemoteCache& global();
 
   struct Counts {
-    uint64_t from_memory = 0, from_disk = 0;  // reads, or parts of them
-    uint64_t fetched = 0, fetched_bytes = 0;  // requests, and what they brought
     uint64_t disk_bytes = 0, memory_bytes = 0;
   };
   Counts counts() const;

@@ -106,7 +106,6 @@ struct RemoteCache::State {
   uint64_t open_bytes = 0;
   int plans = 0;
   DiskBlocks disk;
-  Counts counts;
 
   std::condition_variable changed, work;
   std::deque<PiecePointer> queue;
