@@ -20,9 +20,9 @@
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/formats.h"
-#include "data/io/beside.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
+#include "data/io/open_file.h"
 #include "data/io/temporary_file.h"
 #include "data/table/contents.h"
 

@@ -13,8 +13,8 @@
 #include "data/formats/csv_scan.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
-#include "data/io/beside.h"
 #include "data/io/location.h"
+#include "data/io/open_file.h"
 #include "data/io/temporary_file.h"
 
 namespace millrace::data {

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/utf8.h"
-#include "data/io/beside.h"
 #include "data/io/compression.h"
+#include "data/io/open_file.h"
 
 namespace millrace::data {
 namespace {

@@ -1,11 +1,13 @@
 #include "data/io/open_file.h"
 
+#include <filesystem>
 #include <sys/stat.h>
 
 #include "base/mapped_file.h"
 #include "data/io/location.h"
 #include "data/io/remote_cache.h"
 #include "data/io/remote_file.h"
+#include "data/io/remote_object.h"
 #include "data/io/spool.h"
 
 namespace millrace::data {
@@ -43,6 +45,16 @@ std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
     return std::make_shared<RemoteFile>(std::move(object), RemoteCache::global());
   }
   return std::make_shared<LocalFile>(path);
+}
+
+std::shared_ptr<const RandomAccessFile> open_beside(const std::string& path) {
+  std::error_code ignored;
+  if (!is_remote(path)) return std::filesystem::is_regular_file(path, ignored) ? open_file(path) : nullptr;
+  try {
+    return open_file(path);
+  } catch (const RemoteMissing&) {
+    return nullptr;
+  }
 }
 
 }  // namespace millrace::data

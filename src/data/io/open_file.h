@@ -11,5 +11,8 @@ namespace millrace::data {
 /// Opens a local file, mapped into memory, a remote one, read through a cache (remote_cache.h), or what a
 /// command or standard input gives (spool.h). IoError when it is missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
+/// The same of a file that belongs to another and lies beside it, here or on a server; null where there is
+/// none. IoError when it is there and cannot be read, or the server does not tell.
+std::shared_ptr<const RandomAccessFile> open_beside(const std::string& path);
 
 }  // namespace millrace::data

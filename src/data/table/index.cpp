@@ -9,9 +9,8 @@
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
-#include "data/io/beside.h"
 #include "data/io/location.h"
-#include "data/io/spool.h"
+#include "data/io/open_file.h"
 #include "data/table/index_layout.h"
 
 namespace millrace::data {
