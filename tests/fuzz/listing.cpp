@@ -3,6 +3,7 @@
 #include "data/io/listing.h"
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "fuzz/fuzz.h"
 
@@ -24,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (parse_s3_page(text, page)) choose(page.keys);
   if (!page.more && !page.token.empty()) std::abort();
   std::vector<std::string> files;
-  if (parse_webhdfs_list(text, files)) choose(files);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (parse_webhdfs_list(json, files)) choose(files);
   WebHdfsStatus status;
-  (void)parse_webhdfs_status(text, status);
+  (void)parse_webhdfs_status(json, status);
   return 0;
 }

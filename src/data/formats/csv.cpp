@@ -16,7 +16,6 @@
 #include "data/formats/csv_scan.h"
 #include "data/formats/csv_sniff.h"
 #include "data/formats/formats.h"
-#include "data/io/open_file.h"
 #include "data/table/column_values.h"
 
 namespace millrace::data {

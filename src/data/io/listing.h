@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,14 +28,14 @@ struct S3Page {
 /// False where it is none.
 bool parse_s3_page(std::string_view xml, S3Page& page);
 /// The names of the files in an answer to LISTSTATUS (Hadoop's WebHDFS REST API); false where it is none.
-bool parse_webhdfs_list(std::string_view json, std::vector<std::string>& files);
+bool parse_webhdfs_list(const nlohmann::json& answer, std::vector<std::string>& files);
 /// Of an answer to GETFILESTATUS.
 struct WebHdfsStatus {
   bool file = false;
   uint64_t size = 0;
   int64_t modified = 0;
 };
-bool parse_webhdfs_status(std::string_view json, WebHdfsStatus& status);
+bool parse_webhdfs_status(const nlohmann::json& answer, WebHdfsStatus& status);
 
 // ---- what the lists of servers share
 

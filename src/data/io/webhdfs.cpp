@@ -12,9 +12,37 @@
 #include "data/io/remote_object.h"
 
 namespace millrace::data {
-namespace {
-
 using Json = nlohmann::json;
+
+bool parse_webhdfs_list(const Json& json, std::vector<std::string>& files) {
+  const Json* list = &json;
+  for (const char* name : {"FileStatuses", "FileStatus"}) {
+    if (!list->is_object() || !list->contains(name)) return false;
+    list = &(*list)[name];
+  }
+  if (!list->is_array()) return false;
+  for (const Json& status : *list) {
+    if (!status.is_object() || !status.contains("pathSuffix") || !status["pathSuffix"].is_string())
+      return false;
+    if (status.contains("type") && status["type"] == "FILE")
+      files.push_back(status["pathSuffix"].get<std::string>());
+  }
+  return true;
+}
+
+bool parse_webhdfs_status(const Json& json, WebHdfsStatus& status) {
+  const auto found = json.find("FileStatus");
+  if (!json.is_object() || found == json.end() || !found->is_object() || !found->contains("length") ||
+      !(*found)["length"].is_number_unsigned() || !found->contains("type"))
+    return false;
+  status.file = (*found)["type"] == "FILE";
+  status.size = (*found)["length"].get<uint64_t>();
+  const auto modified = found->find("modificationTime");
+  status.modified = modified != found->end() && modified->is_number_integer() ? modified->get<int64_t>() : 0;
+  return true;
+}
+
+namespace {
 
 struct HdfsPlace {
   std::string server, path;  // "http://host:9870", "/logs/x.tar"
@@ -63,34 +91,6 @@ Json ask(const std::string& url, HttpRequest request) {
   return json;
 }
 
-bool names_of(const Json& json, std::vector<std::string>& files) {
-  const Json* list = &json;
-  for (const char* name : {"FileStatuses", "FileStatus"}) {
-    if (!list->is_object() || !list->contains(name)) return false;
-    list = &(*list)[name];
-  }
-  if (!list->is_array()) return false;
-  for (const Json& status : *list) {
-    if (!status.is_object() || !status.contains("pathSuffix") || !status["pathSuffix"].is_string())
-      return false;
-    if (status.contains("type") && status["type"] == "FILE")
-      files.push_back(status["pathSuffix"].get<std::string>());
-  }
-  return true;
-}
-
-bool status_of(const Json& json, WebHdfsStatus& status) {
-  const auto found = json.find("FileStatus");
-  if (!json.is_object() || found == json.end() || !found->is_object() || !found->contains("length") ||
-      !(*found)["length"].is_number_unsigned() || !found->contains("type"))
-    return false;
-  status.file = (*found)["type"] == "FILE";
-  status.size = (*found)["length"].get<uint64_t>();
-  const auto modified = found->find("modificationTime");
-  status.modified = modified != found->end() && modified->is_number_integer() ? modified->get<int64_t>() : 0;
-  return true;
-}
-
 [[noreturn]] void strange(const std::string& url) {
   fail<RemoteError>("{}: the server's answer is none of WebHDFS's; is it the name node's HTTP port?", url);
 }
@@ -100,7 +100,7 @@ class WebHdfsObject final : public RemoteObject {
   explicit WebHdfsObject(const std::string& url) : RemoteObject(url), place_(place_of(url)) {
     const Json json = ask(url, request_for(place_, place_.path, "GETFILESTATUS"));
     WebHdfsStatus status;
-    if (!status_of(json, status)) strange(url);
+    if (!parse_webhdfs_status(json, status)) strange(url);
     if (!status.file) fail<RemoteError>("{}: is a folder; write {}/ for the files in it", url, url);
     size_ = status.size;
     version_ = fmt::format("{} {}", status.modified, size_);
@@ -122,14 +122,6 @@ class WebHdfsObject final : public RemoteObject {
 
 }  // namespace
 
-bool parse_webhdfs_list(std::string_view text, std::vector<std::string>& files) {
-  return names_of(Json::parse(text, nullptr, false), files);
-}
-
-bool parse_webhdfs_status(std::string_view text, WebHdfsStatus& status) {
-  return status_of(Json::parse(text, nullptr, false), status);
-}
-
 std::unique_ptr<RemoteObject> open_webhdfs(const std::string& url) {
   return std::make_unique<WebHdfsObject>(url);
 }
@@ -142,7 +134,7 @@ std::vector<std::string> list_webhdfs(const std::string& pattern) {
     fail<InputError>("{}: wildcards can stand in the last part of an HDFS path only", pattern);
   const Json json = ask(pattern, request_for(place, folder, "LISTSTATUS"));
   std::vector<std::string> names;
-  if (!names_of(json, names)) strange(pattern);
+  if (!parse_webhdfs_list(json, names)) strange(pattern);
   const std::string before = pattern.substr(0, pattern.size() - (place.path.size() - folder.size()));
   std::vector<std::string> found;
   for (const std::string& name : names)
