@@ -396,7 +396,7 @@ class Csv final : public Dataset {
       std::string_view text = field.text();
       if (field.quoted)
         text = csv_plainly_quoted(field) ? text.substr(1, text.size() - 2)
-                                         : strings.emplace_back(csv_unquoted(field));
+                                         : strings.emplace_back(csv_text(field));
       missing = contains(missing_, text);
       if (values.kind == ColumnKind::text && !missing) {
         values.contents[i] = text;

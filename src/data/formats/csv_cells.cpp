@@ -132,7 +132,7 @@ bool may_be_grouped(std::string_view text) {
 std::string_view content_of(const CsvField& field, std::string& unquoted) {
   if (!field.quoted) return field.text();
   if (csv_plainly_quoted(field)) return field.text().substr(1, field.size - 2);
-  return unquoted = csv_unquoted(field);
+  return unquoted = csv_text(field);
 }
 
 }  // namespace
@@ -189,31 +189,24 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   std::string unquoted;
   const std::string_view text = content_of(field, unquoted);
   if (contains(missing, text)) return;
-  bool is_other = false;
-  count(text, 1, is_other);
-  if (!is_other || other > 1) return;
+  if (!add(text, 1) || other > 1) return;
   first_at = at;
   first_size = static_cast<uint32_t>(std::min<size_t>(field.size, 1000));
 }
 
-void CsvTally::add(std::string_view text, uint32_t times) {
-  bool is_other = false;
-  count(text, times, is_other);
-}
-
-void CsvTally::count(std::string_view text, uint32_t times, bool& is_other) {
+bool CsvTally::add(std::string_view text, uint32_t times) {
   int64_t integer = 0;
   double real = 0;
-  if (csv_missing_number(text)) return;
+  if (csv_missing_number(text)) return false;
   if (csv_integer(text, integer)) {
     integers += times;
     padded += csv_padded(text) ? times : 0;
-    return;
+    return false;
   }
   if (csv_real(text, real)) {
     reals += times;
     grouped_reals += may_be_grouped(text) ? times : 0;
-    return;
+    return false;
   }
   if (const auto bare = bare_number(text)) {
     const bool by_point = number_of(bare->digits, '.').has_value(),
@@ -226,11 +219,11 @@ void CsvTally::count(std::string_view text, uint32_t times, bool& is_other) {
       signs |= bare->signs;
       if (bare->currency != 0)
         currency = currency == 0 || currency == bare->currency ? bare->currency : differing;
-      return;
+      return false;
     }
   }
   other += times;
-  is_other = true;
+  return true;
 }
 
 void CsvTally::add(const CsvTally& later) {

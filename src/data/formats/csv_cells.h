@@ -39,15 +39,12 @@ struct CsvTally {
 
   /// `missing`: what the user says is missing.
   void add(const CsvField& field, uint64_t at, std::span<const std::string> missing);
-  /// A text that comes so often.
-  void add(std::string_view text, uint32_t times);
+  /// A text that comes so often; true when it is no number, nor missing.
+  bool add(std::string_view text, uint32_t times);
   /// Those of later rows.
   void add(const CsvTally& later);
   int64_t cells() const { return numbers() + other; }
   int64_t numbers() const { return int64_t{integers} + reals + point + comma - either; }
-
- private:
-  void count(std::string_view text, uint32_t times, bool& is_other);
 };
 
 /// What a column is.

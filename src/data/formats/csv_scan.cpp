@@ -20,7 +20,8 @@ bool parse(std::string_view text, T& number) {
 
 }  // namespace
 
-std::string csv_unquoted(const CsvField& field) {
+std::string csv_text(const CsvField& field) {
+  if (!field.quoted) return std::string(field.text());
   std::string text;
   size_t i = 1;
   for (; i < field.size; ++i) {

@@ -140,10 +140,10 @@ inline bool csv_missing(const CsvField& f) {
   }
 }
 
-/// The text of a quoted field: without its quotes, two of them as one, and what follows the closing one as it
-/// stands.
-std::string csv_unquoted(const CsvField& field);
-/// True where that text is the field without its first and last byte.
+/// The text of a field: of a quoted one without its quotes, two of them as one, and what follows the closing
+/// one as it stands.
+std::string csv_text(const CsvField& field);
+/// True where that text of a quoted one is the field without its first and last byte.
 inline bool csv_plainly_quoted(const CsvField& f) {
   return f.size >= 2 && std::memchr(f.data + 1, '"', f.size - 1) == f.data + f.size - 1;
 }

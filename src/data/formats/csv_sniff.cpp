@@ -15,8 +15,8 @@ using Rows = std::vector<std::vector<CsvField>>;
 
 constexpr size_t most_sniffed_rows = 1000, most_sniffed_columns = 1'000'000;
 
-/// The first whole rows; empty ones are left out. `ends`: where each ends.
-Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vector<size_t>& ends) {
+/// The first whole rows; empty ones are left out. `first_end`: where the first ends.
+Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, size_t* first_end = nullptr) {
   Rows rows;
   std::vector<CsvField> fields;
   size_t widest = 0;
@@ -28,8 +28,8 @@ Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vect
         const bool complete = whole || head[at - 1] == dialect.newline;
         if (complete && (fields.size() > 1 || (!fields.empty() && fields[0].size > 0))) {
           widest = std::max(widest, fields.size());
+          if (rows.empty() && first_end) *first_end = at;
           rows.push_back(std::move(fields));
-          ends.push_back(at);
         }
         fields.clear();
         return rows.size() < most_sniffed_rows && widest * rows.size() < most_sniffed_columns;
@@ -43,10 +43,6 @@ std::pair<double, size_t> evenness(const Rows& rows) {
   size_t same = 0;
   for (const auto& row : rows) same += row.size() == rows[0].size();
   return {static_cast<double>(same) / static_cast<double>(rows.size()), rows[0].size()};
-}
-
-std::string content(const CsvField& field) {
-  return field.quoted ? csv_unquoted(field) : std::string(field.text());
 }
 
 /// In tab-separated texts quotes are often only letters. They are where one that opens a value is closed in
@@ -81,7 +77,7 @@ bool is_number(const CsvField& field) {
 bool different_words(const std::vector<CsvField>& row) {
   std::set<std::string> names;
   for (const CsvField& field : row) {
-    const std::string name = content(field);
+    const std::string name = csv_text(field);
     const bool word = std::isalpha(static_cast<unsigned char>(name.empty() ? ' ' : name[0])) != 0;
     if (!word || name.size() > 64 || csv_missing_number(name) || !names.insert(name).second) return false;
   }
@@ -90,8 +86,7 @@ bool different_words(const std::vector<CsvField>& row) {
 
 /// Tables of numbers are also written with blanks between: equally many in each row, below numbers or names.
 bool blanks_delimit(std::string_view head, bool whole, char newline) {
-  std::vector<size_t> ends;
-  const Rows rows = first_rows(head, whole, {' ', true, newline}, ends);
+  const Rows rows = first_rows(head, whole, {' ', true, newline});
   const auto [share, fields] = evenness(rows);
   if (fields < 2 || share < 1) return false;
   const bool names = different_words(rows[0]);
@@ -103,7 +98,7 @@ bool blanks_delimit(std::string_view head, bool whole, char newline) {
   for (size_t c = 0; c < fields; ++c)
     if (!numbers(rows, c)) return false;
   // "1 234" in one column is one number.
-  return !numbers(first_rows(head, whole, {',', true, newline}, ends), 0);
+  return !numbers(first_rows(head, whole, {',', true, newline}), 0);
 }
 
 /// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts
@@ -112,8 +107,7 @@ char delimiter_of(std::string_view head, bool whole, char newline) {
   char best = ',';
   double best_share = 0;
   for (const char delimiter : {'\t', ';', '|', ','}) {
-    std::vector<size_t> ends;
-    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true, newline}, ends));
+    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true, newline}));
     if (fields < 2 || share <= best_share) continue;
     best = delimiter;
     best_share = share;
@@ -125,8 +119,8 @@ char delimiter_of(std::string_view head, bool whole, char newline) {
 std::optional<int64_t> year_of(const CsvField& field) {
   constexpr int64_t first = 1800, last = 2100;
   int64_t year = 0;
-  return csv_integer(content(field), year) && year >= first && year <= last ? std::optional(year)
-                                                                            : std::nullopt;
+  return csv_integer(csv_text(field), year) && year >= first && year <= last ? std::optional(year)
+                                                                             : std::nullopt;
 }
 
 /// Are all numbers in quotes, in the first row, above numbers without?
@@ -155,11 +149,11 @@ bool numbers_as_names(const Rows& rows) {
       ++years;
       continue;
     }
-    const bool unnamed = content(field).empty() && (c == 0 || c + 1 == rows[0].size());
+    const bool unnamed = csv_text(field).empty() && (c == 0 || c + 1 == rows[0].size());
     if (unnamed) continue;
-    if (!different_words({field}) || !words.insert(content(field)).second) return false;
+    if (!different_words({field}) || !words.insert(csv_text(field)).second) return false;
     for (size_t r = 1; r < rows.size(); ++r)
-      if (c < rows[r].size() && content(rows[r][c]) == content(field)) return false;
+      if (c < rows[r].size() && csv_text(rows[r][c]) == csv_text(field)) return false;
   }
   return years > 0 && (all_quoted || (years > 1 && latest != INT64_MAX && !words.empty()));
 }
@@ -179,15 +173,15 @@ bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
     // delimiter at the end of each line.
     const bool unnamed = first[c].size == 0 && (c == 0 || c + 1 == first.size());
     if (!unnamed && (is_number(first[c]) || csv_missing(first[c]))) return false;
-    names.insert(content(first[c]));
+    names.insert(csv_text(first[c]));
   }
   const bool differ = names.size() == first.size();
   for (size_t c = 0; c < first.size(); ++c) {
     std::set<std::string> different;
     for (size_t r = 1; r < rows.size(); ++r)
-      if (c < rows[r].size()) different.insert(content(rows[r][c]));
+      if (c < rows[r].size()) different.insert(csv_text(rows[r][c]));
     if (holds_numbers(rows, 1, c, missing)) return true;
-    const std::string name = content(first[c]);
+    const std::string name = csv_text(first[c]);
     const bool word = !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0]));
     if (differ && word && rows.size() > 20 && different.size() * 10 < rows.size() &&
         !different.contains(name))
@@ -202,9 +196,8 @@ bool is_comment(std::string_view head, bool whole, char newline) {
   if (!head.starts_with('#') || line == std::string_view::npos || line + 1 == head.size()) return false;
   const std::string_view rest = head.substr(line + 1);
   const CsvDialect dialect{delimiter_of(rest, whole, newline), true, newline};
-  std::vector<size_t> ends;
-  const Rows first = first_rows(head.substr(0, line), true, dialect, ends),
-             behind = first_rows(rest, whole, dialect, ends);
+  const Rows first = first_rows(head.substr(0, line), true, dialect),
+             behind = first_rows(rest, whole, dialect);
   return !first.empty() && !behind.empty() && first[0].size() != behind[0].size();
 }
 
@@ -234,30 +227,29 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
     head.remove_prefix(line);
   }
   shape.dialect.delimiter = said ? delimiter : delimiter_of(head, whole, shape.dialect.newline);
-  std::vector<size_t> ends;
-  Rows rows = first_rows(head, whole, shape.dialect, ends);
+  size_t first_end = 0;
+  Rows rows = first_rows(head, whole, shape.dialect, &first_end);
   if (shape.dialect.delimiter == '\t' && !quotes_quote(rows)) {
     shape.dialect.quotes = false;
-    ends.clear();
-    rows = first_rows(head, whole, shape.dialect, ends);
+    rows = first_rows(head, whole, shape.dialect, &first_end);
   }
   if (rows.empty() && !whole) return shape;
   if (rows.empty())
     fail<InputError>("{}: there is no whole row in it: it is empty, or a quote is never closed", path);
   shape.header = header.value_or(looks_like_header(rows, missing));
   std::vector<CsvField> words = rows[0];
-  if (words.size() > 1 && words[0].size <= 2 && content(words[0]).empty()) words.erase(words.begin());
+  if (words.size() > 1 && words[0].size <= 2 && csv_text(words[0]).empty()) words.erase(words.begin());
   shape.only_words = rows.size() == 1 && rows[0].size() > 1 && different_words(words);
   std::set<std::string> taken;
   for (size_t c = 0; c < rows[0].size(); ++c) {
-    std::string name = shape.header ? content(rows[0][c]) : std::string();
+    std::string name = shape.header ? csv_text(rows[0][c]) : std::string();
     if (name.empty()) name = fmt::format("c{}", c);
     const std::string base = name;
     for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
     if (name != base) shape.renamed.push_back(name);
     shape.columns.push_back(name);
   }
-  if (shape.header) shape.begin += ends[0];
+  if (shape.header) shape.begin += first_end;
   return shape;
 }
 

@@ -115,8 +115,7 @@ bool begins_with_names(std::string_view head, std::span<const std::string> colum
     scan_csv(
         line.data(), line.data() + line.size(), {delimiter, true},
         [&](const CsvField& field) {
-          const std::string name = field.quoted ? csv_unquoted(field) : std::string(field.text());
-          known += contains(columns, name);
+          known += contains(columns, csv_text(field));
           ++fields;
         },
         [](const char*) { return false; });
