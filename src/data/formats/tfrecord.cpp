@@ -178,7 +178,7 @@ class TfRecord final : public Dataset {
       const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 2));
       const size_t before = records_.size();
       if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data()))) {
-        packed_.insert(static_cast<uint32_t>(f));
+        packed_.insert(f);
         file = decompress_file(*file, Compression::gzip, unpacked_limit(file->size()));
       } else {
         check_index(f);
@@ -227,12 +227,11 @@ class TfRecord final : public Dataset {
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
   /// With the framing; nothing in a file that is compressed as a whole.
   std::optional<SampleExtent> extent(int64_t index) const override {
-    const Extent record = place(index);
-    if (packed_.contains(record.file)) return std::nullopt;
-    return SampleExtent{record.file, record.offset, record.size + framing};
+    const SampleExtent record = place(index);
+    return packed_.contains(record.file) ? std::nullopt : std::optional(record);
   }
   std::string name(int64_t index) const override {
-    const Extent record = place(index);
+    const SampleExtent record = place(index);
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
   }
 
@@ -269,38 +268,34 @@ class TfRecord final : public Dataset {
   }
 
  private:
-  struct Extent {
-    uint64_t offset = 0, size = 0;  // of the frame; of the data in it
-    uint32_t file = 0;
-  };
-
   static const char* list_name(int kind) {
     return kind == 0 ? "list of numbers" : kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : "int64_list";
   }
 
-  Extent place(int64_t index) const {
+  SampleExtent place(int64_t index) const {
     if (indexed_.empty()) return records_.at(static_cast<size_t>(index));
     const SampleExtent at = indexed_.extent(index);
     if (at.size < framing)
       fail<InputError>("{}: a record of {} bytes cannot be; make the index again with millrace data index",
                        path(), at.size);
-    return {at.offset, at.size - framing, static_cast<uint32_t>(at.file)};
+    return at;
   }
 
   /// "" or what is wrong with a record's checksum.
   std::string refusal(int64_t index) const {
-    const Extent record = place(index);
-    const Bytes data = files_[record.file]->read(record.offset + 12, record.size + 4);
-    const uint32_t wanted = number_at<uint32_t>(data.data() + record.size),
-                   found = masked_crc32c(crc32c(data.data(), record.size));
+    const SampleExtent record = place(index);
+    const Bytes data = files_[record.file]->read(record.offset + 12, record.size - 12);
+    const uint64_t size = record.size - framing;
+    const uint32_t wanted = number_at<uint32_t>(data.data() + size),
+                   found = masked_crc32c(crc32c(data.data(), size));
     if (found == wanted) return "";
     return fmt::format("{}: damaged: the checksum of its data is {:08x}, not {:08x}; copy the file again",
                        name(index), found, wanted);
   }
 
   Bytes content(int64_t index) const {
-    const Extent record = place(index);
-    return files_[record.file]->read(record.offset + 12, record.size);
+    const SampleExtent record = place(index);
+    return files_[record.file]->read(record.offset + 12, record.size - framing);
   }
 
   void index(size_t f) {
@@ -314,7 +309,7 @@ class TfRecord final : public Dataset {
       if (!begins_record(frame.data())) damaged("the checksum of a record's length is wrong");
       const auto size = number_at<uint64_t>(frame.data());
       if (size > file.size() - at - framing) damaged("a record is cut off");
-      records_.push_back({at, size, static_cast<uint32_t>(f)});
+      records_.push_back({f, at, framing + size});
       at += framing + size;
     }
   }
@@ -457,10 +452,10 @@ class TfRecord final : public Dataset {
   }
 
   Files files_;
-  std::vector<Extent> records_;
-  IndexedSamples indexed_;     // instead of records_
-  std::set<uint32_t> packed_;  // files that are compressed as a whole
-  std::vector<int> kinds_;     // of Feature, a column; 0: either kind of numbers
+  std::vector<SampleExtent> records_;
+  IndexedSamples indexed_;   // instead of records_
+  std::set<size_t> packed_;  // files that are compressed as a whole
+  std::vector<int> kinds_;   // of Feature, a column; 0: either kind of numbers
   bool examples_ = false;
 };
 
