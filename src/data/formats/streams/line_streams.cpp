@@ -78,11 +78,9 @@ class LineCutter final : public StreamCutter {
 
 /// A head may end within a character.
 bool is_text(std::span<const uint8_t> head) {
-  std::string_view text = text_of(head);
-  if (text.find('\0') != std::string_view::npos) return false;
-  for (int cut = 0; cut < 4 && !text.empty(); ++cut, text.remove_suffix(1))
-    if (is_utf8(text)) return true;
-  return false;
+  const std::string_view text = text_of(head);
+  const size_t good = utf8_bytes(text);
+  return good > 0 && good + 3 >= text.size() && text.find('\0') == std::string_view::npos;
 }
 
 }  // namespace

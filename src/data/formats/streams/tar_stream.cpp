@@ -11,7 +11,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t kBlock = 512, kMostExtension = 1 << 20;
+constexpr uint64_t kMostExtension = 1 << 20;
 
 /// A sample is whole only when the next one begins: headers are read ahead. Tars may follow each other, as
 /// cat makes them.
@@ -40,7 +40,7 @@ class TarCutter final : public StreamCutter {
     }
     return inside;
   }
-  std::string behind() const override { return std::string(2 * kBlock, '\0'); }
+  std::string behind() const override { return std::string(2 * tar_block, '\0'); }
 
  private:
   [[noreturn]] static void cut_off(const StreamInput& input, const std::string& where) {
@@ -61,7 +61,7 @@ class TarCutter final : public StreamCutter {
         over_ = true;
         return false;
       }
-      if (!input.take(kBlock, ahead_)) cut_off(input, "a header after " + headers_->last());
+      if (!input.take(tar_block, ahead_)) cut_off(input, "a header after " + headers_->last());
       switch (headers_->header(std::span(ahead_).subspan(before), at, member_)) {
         case TarHeaders::What::end_mark:
           ended = true;
@@ -73,7 +73,7 @@ class TarCutter final : public StreamCutter {
             fail<InputError>("{}: damaged tar header at byte {}: an extension of {} bytes", input.path(), at,
                              member_.size);
           if (!input.take(member_.size + tar_padding(member_.size), ahead_)) cut_off(input, member_.name);
-          const auto* text = reinterpret_cast<const char*>(ahead_.data() + before + kBlock);
+          const auto* text = reinterpret_cast<const char*>(ahead_.data() + before + tar_block);
           headers_->extension({text, member_.size}, at);
           ended = false;
           break;
