@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/number_at.h"
 #include "data/codecs/arrays/numpy_type.h"
 #include "data/io/compression.h"
 
@@ -113,12 +114,6 @@ NumpyType number_type(const std::string& descr) {
   return type;
 }
 
-uint64_t sized_number(std::span<const uint8_t> bytes, size_t at, int size) {
-  uint64_t value = 0;
-  std::memcpy(&value, &bytes[at], static_cast<size_t>(size));
-  return value;
-}
-
 /// A file in a zip.
 struct ZipEntry {
   std::string name;
@@ -130,7 +125,7 @@ struct ZipEntry {
 /// zip64 writes sizes that do not fit into 32 bits into an extra field, those and only those, in order.
 void read_zip64(std::span<const uint8_t> extra, ZipEntry& entry) {
   for (size_t at = 0; extra.size() - at >= 4;) {
-    const uint64_t id = sized_number(extra, at, 2), size = sized_number(extra, at + 2, 2);
+    const uint64_t id = number_at<uint16_t>(&extra[at]), size = number_at<uint16_t>(&extra[at + 2]);
     at += 4;
     if (size > extra.size() - at) damaged_zip("an extra field");
     if (id == 1) {
@@ -138,7 +133,7 @@ void read_zip64(std::span<const uint8_t> extra, ZipEntry& entry) {
       for (uint64_t* value : {&entry.size, &entry.packed, &entry.header}) {
         if (*value != 0xffffffff) continue;
         if (at + size - field < 8) damaged_zip("a zip64 field");
-        *value = sized_number(extra, field, 8);
+        *value = number_at<uint64_t>(&extra[field]);
         field += 8;
       }
     }
@@ -152,25 +147,25 @@ std::vector<ZipEntry> zip_entries(std::span<const uint8_t> bytes) {
   if (bytes.size() < end_size) damaged_zip("too short");
   size_t end = bytes.size() - end_size;
   const size_t lowest = end > 65535 ? end - 65535 : 0;
-  while (sized_number(bytes, end, 4) != 0x06054b50) {
+  while (number_at<uint32_t>(&bytes[end]) != 0x06054b50) {
     if (end == lowest) damaged_zip("no directory");
     --end;
   }
-  size_t at = sized_number(bytes, end + 16, 4);
-  const uint64_t count = sized_number(bytes, end + 10, 2);
+  size_t at = number_at<uint32_t>(&bytes[end + 16]);
+  const uint64_t count = number_at<uint16_t>(&bytes[end + 10]);
   std::vector<ZipEntry> entries;
   for (uint64_t i = 0; i < count; ++i) {
-    if (at > end || end - at < entry_size || sized_number(bytes, at, 4) != 0x02014b50)
+    if (at > end || end - at < entry_size || number_at<uint32_t>(&bytes[at]) != 0x02014b50)
       damaged_zip("its directory");
-    const size_t name = sized_number(bytes, at + 28, 2), extra = sized_number(bytes, at + 30, 2),
-                 comment = sized_number(bytes, at + 32, 2);
+    const size_t name = number_at<uint16_t>(&bytes[at + 28]), extra = number_at<uint16_t>(&bytes[at + 30]),
+                 comment = number_at<uint16_t>(&bytes[at + 32]);
     if (end - at - entry_size < name + extra + comment) damaged_zip("its directory");
     ZipEntry entry;
     entry.name.assign(reinterpret_cast<const char*>(&bytes[at]) + entry_size, name);
-    entry.method = sized_number(bytes, at + 10, 2);
-    entry.packed = sized_number(bytes, at + 20, 4);
-    entry.size = sized_number(bytes, at + 24, 4);
-    entry.header = sized_number(bytes, at + 42, 4);
+    entry.method = number_at<uint16_t>(&bytes[at + 10]);
+    entry.packed = number_at<uint32_t>(&bytes[at + 20]);
+    entry.size = number_at<uint32_t>(&bytes[at + 24]);
+    entry.header = number_at<uint32_t>(&bytes[at + 42]);
     read_zip64(bytes.subspan(at + entry_size + name, extra), entry);
     entries.push_back(std::move(entry));
     at += entry_size + name + extra + comment;
@@ -182,10 +177,10 @@ std::vector<uint8_t> zip_content(std::span<const uint8_t> bytes, const ZipEntry&
   constexpr size_t local_size = 30;
   constexpr uint64_t most = uint64_t{4} << 30;
   if (entry.header > bytes.size() || bytes.size() - entry.header < local_size ||
-      sized_number(bytes, entry.header, 4) != 0x04034b50)
+      number_at<uint32_t>(&bytes[entry.header]) != 0x04034b50)
     damaged_zip("a member's header");
-  const size_t skip =
-      local_size + sized_number(bytes, entry.header + 26, 2) + sized_number(bytes, entry.header + 28, 2);
+  const size_t skip = local_size + number_at<uint16_t>(&bytes[entry.header + 26]) +
+                      number_at<uint16_t>(&bytes[entry.header + 28]);
   const uint64_t left = bytes.size() - entry.header;
   if (skip > left || entry.packed > left - skip) damaged_zip("a member is cut off");
   const auto packed = bytes.subspan(entry.header + skip, entry.packed);
@@ -208,7 +203,8 @@ Array parse_npy(std::span<const uint8_t> bytes) {
   if (major < 1 || major > 3) fail<InputError>("is of .npy version {}; versions 1 to 3 are read", major);
   const size_t begin = major == 1 ? 10 : 12;
   if (bytes.size() < begin) fail<InputError>("is cut off; copy it again");
-  const uint64_t length = sized_number(bytes, 8, major == 1 ? 2 : 4);
+  const uint64_t length =
+      major == 1 ? uint64_t{number_at<uint16_t>(&bytes[8])} : number_at<uint32_t>(&bytes[8]);
   if (length > bytes.size() - begin) fail<InputError>("is cut off in its header; copy it again");
   const Header header =
       HeaderParser({reinterpret_cast<const char*>(bytes.data()) + begin, static_cast<size_t>(length)})
