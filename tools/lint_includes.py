@@ -83,7 +83,7 @@ def includes(path):
 
 
 def folder_of(path):
-    """src/data/io/spool.h → data/io"""
+    """src/data/io/open_file.h → data/io"""
     return "/".join(path.parts[1:-1])
 
 
