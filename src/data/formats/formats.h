@@ -40,9 +40,6 @@ const Format* format_of(const RandomAccessFile& file);
 /// is a format's where `lines` of text may be meant, which predictions are not.
 std::string format_by_ending(const std::string& path, bool lines = false);
 
-/// WebDataset shards out of columns (webdataset_writer.cpp).
-std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const std::vector<Column>& columns);
-
 /// Tars by their indices (tar_indexed.cpp).
 std::unique_ptr<Dataset> open_indexed_tars(const std::string& path, Files files,
                                            std::vector<std::shared_ptr<const Index>> indices);
