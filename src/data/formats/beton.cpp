@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -32,6 +33,24 @@ constexpr uint64_t header_size = 24, descriptor_size = 1041, name_size = 16;
 constexpr uint64_t smallest_page = 1 << 21, usual_page = 1 << 23, largest_page = uint64_t{1} << 31;
 
 enum class FieldType : uint8_t { real, integer, picture, bytes, array, json, tensor, custom = 255 };
+
+constexpr std::pair<FieldType, ColumnKind> field_kinds[] = {
+    {FieldType::real, ColumnKind::real},       {FieldType::integer, ColumnKind::integer},
+    {FieldType::picture, ColumnKind::picture}, {FieldType::bytes, ColumnKind::bytes},
+    {FieldType::json, ColumnKind::json},       {FieldType::array, ColumnKind::array}};
+
+ColumnKind kind_of(FieldType of) {
+  for (const auto& [type, kind] : field_kinds)
+    if (type == of) return kind;
+  return ColumnKind::array;  // tensors are, too
+}
+
+FieldType type_of(ColumnKind of) {
+  if (of == ColumnKind::text) return FieldType::json;  // of FFCV's fields, only JSON says where a text ends
+  for (const auto& [type, kind] : field_kinds)
+    if (kind == of) return type;
+  return FieldType::bytes;
+}
 
 struct Field {
   FieldType type = FieldType::real;
@@ -188,7 +207,7 @@ class Beton final : public Dataset {
     if (f == 0) {
       fields_ = std::move(fields);
       stride_ = stride;
-      for (const Field& field : fields_) columns_.push_back({field.name, kind(field.type)});
+      for (const Field& field : fields_) columns_.push_back({field.name, kind_of(field.type)});
     } else if (!same(fields, fields_)) {
       fail<InputError>("{}: has other fields than {}", file.path(), files_[0]->path());
     }
@@ -198,23 +217,6 @@ class Beton final : public Dataset {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Field& x, const Field& y) {
       return x.type == y.type && x.name == y.name && x.element == y.element && x.shape == y.shape;
     });
-  }
-
-  static ColumnKind kind(FieldType type) {
-    switch (type) {
-      case FieldType::real:
-        return ColumnKind::real;
-      case FieldType::integer:
-        return ColumnKind::integer;
-      case FieldType::picture:
-        return ColumnKind::picture;
-      case FieldType::bytes:
-        return ColumnKind::bytes;
-      case FieldType::json:
-        return ColumnKind::json;
-      default:
-        return ColumnKind::array;
-    }
   }
 
   static Field parse_field(const RandomAccessFile& file, const Bytes& descriptor) {
@@ -314,24 +316,6 @@ class Beton final : public Dataset {
 template <typename T>
 void put(std::string& at, size_t offset, T value) {
   std::memcpy(at.data() + offset, &value, sizeof value);
-}
-
-FieldType type_of(ColumnKind kind) {
-  switch (kind) {
-    case ColumnKind::integer:
-      return FieldType::integer;
-    case ColumnKind::real:
-      return FieldType::real;
-    case ColumnKind::picture:
-      return FieldType::picture;
-    case ColumnKind::array:
-      return FieldType::array;
-    case ColumnKind::text:  // of FFCV's fields, only JSON says where a text ends
-    case ColumnKind::json:
-      return FieldType::json;
-    default:
-      return FieldType::bytes;
-  }
 }
 
 class BetonWriter final : public DatasetWriter {
