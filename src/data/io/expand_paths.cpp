@@ -1,10 +1,10 @@
 #include "data/io/expand_paths.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <glob.h>
 
 #include "base/format.h"
+#include "base/number_from.h"
 #include "base/words.h"
 #include "data/io/listing.h"
 #include "data/io/location.h"
@@ -30,13 +30,10 @@ void expand_braces(const std::string& pattern, size_t from, std::vector<std::str
   const size_t dots = body.find("..");
   if (dots != std::string::npos) {
     const std::string first = body.substr(0, dots), last = body.substr(dots + 2);
-    const auto number = [](const std::string& s) {
-      return !s.empty() && s.size() <= 9 &&
-             std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
-    };
-    if (!number(first) || !number(last) || std::stol(first) > std::stol(last))
+    const auto low = number_from<uint32_t>(first), high = number_from<uint32_t>(last);
+    if (!low || !high || *low > *high)
       fail<InputError>("{}: \"{{{}}}\" is no range; write it as {{000..007}}", pattern, body);
-    for (long i = std::stol(first); i <= std::stol(last) && choices.size() <= max_files; ++i)
+    for (uint64_t i = *low; i <= *high && choices.size() <= max_files; ++i)
       choices.push_back(fmt::format("{:0{}}", i, first.size()));
   } else {
     choices = split(body);
