@@ -13,57 +13,20 @@
 namespace millrace::task {
 namespace {
 
-/// A part that another of the same fields takes the place of, once the task is learnt from more samples than
-/// the feed was opened with. That happens before any sample is made.
-class LearntPart final : public data::Part {
- public:
-  explicit LearntPart(std::shared_ptr<const Part> first) : part_(std::move(first)) {}
-  /// InputError where the samples turned out to be of another form than the first ones.
-  void learn(std::shared_ptr<const Part> part, const std::string& path) {
-    const auto now = part->fields(), before = part_->fields();
-    const bool same = std::equal(now.begin(), now.end(), before.begin(), before.end(),
-                                 [](auto& x, auto& y) { return x.name == y.name && x.type == y.type; });
-    if (!same || part->stored_bytes() != part_->stored_bytes())
-      fail<InputError>(
-          "{}: samples at its beginning are of another form than those behind, so nothing can be learnt "
-          "from a stream of them: index the data and train without data.stream",
-          path);
-    part_ = std::move(part);
-  }
-
-  std::span<const data::Field> fields() const override { return part_->fields(); }
-  std::unique_ptr<Scratch> scratch() const override { return part_->scratch(); }
-  size_t stored_bytes() const override { return part_->stored_bytes(); }
-  bool keeps() const override { return part_->keeps(); }
-  std::string read(const data::Dataset& from, int64_t index, const data::SampleKey* random, Scratch* scratch,
-                   std::byte* stored) const override {
-    return part_->read(from, index, random, scratch, stored);
-  }
-  bool read_run(const data::Dataset& from, int64_t first, int64_t count, std::byte* stored,
-                size_t stride) const override {
-    return part_->read_run(from, first, count, stored, stride);
-  }
-  void put(const std::byte* stored, const data::Row& row, Scratch* scratch,
-           std::span<std::byte* const> arrays) const override {
-    part_->put(stored, row, scratch, arrays);
-  }
-  void pad(const data::Row& row, std::span<std::byte* const> arrays) const override {
-    part_->pad(row, arrays);
-  }
-  void finish(int64_t batch, int64_t length, std::span<std::byte* const> arrays) const override {
-    part_->finish(batch, length, arrays);
-  }
-  bool only_copies() const override { return part_->only_copies(); }
-  bool mixes() const override { return part_->mixes(); }
-  float mix(std::span<std::byte* const> arrays, int64_t count, const data::SampleKey& batch,
-            Scratch* scratch) const override {
-    return part_->mix(arrays, count, batch, scratch);
-  }
-  int64_t memory() const override { return part_->memory(); }
-
- private:
-  std::shared_ptr<const Part> part_;
-};
+/// InputError where samples turned out to be of another form than the first ones.
+void require_same_form(const TaskParts& before, const TaskParts& now, const std::string& path) {
+  const auto same = [](const data::NamedPart& x, const data::NamedPart& y) {
+    const auto one = x.part->fields(), other = y.part->fields();
+    return x.part->stored_bytes() == y.part->stored_bytes() &&
+           std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [](auto& a, auto& b) { return a.name == b.name && a.type == b.type; });
+  };
+  if (!std::equal(before.named.begin(), before.named.end(), now.named.begin(), now.named.end(), same))
+    fail<InputError>(
+        "{}: samples at its beginning are of another form than those behind, so nothing can be learnt "
+        "from a stream of them: index the data and train without data.stream",
+        path);
+}
 
 std::vector<data::NamedStream> streams_of(const Recipe& recipe) {
   std::vector<data::NamedStream> streams;
@@ -146,7 +109,7 @@ int64_t learnt_samples(const Task& task) {
 Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std::string>& notes) {
   if (encoding.empty()) take_classes_of_tests(recipe);
   Opened opened;
-  std::vector<std::shared_ptr<LearntPart>> parts;
+  TaskParts parts;
   const auto parts_by = [&](const std::shared_ptr<const data::Dataset>& samples) {
     const auto reading = [&](const Recipe& of) {
       return Reading{of, samples, {}, Reading::Share::all, true};
@@ -157,13 +120,8 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
   };
   const auto make_parts = [&](const data::Dataset& head) {
     // The data set is gone when this returns, and no part keeps it.
-    TaskParts made = parts_by({std::shared_ptr<void>(), &head});
-    parts.clear();
-    for (data::NamedPart& named : made.named) {
-      parts.push_back(std::make_shared<LearntPart>(std::move(named.part)));
-      named.part = parts.back();
-    }
-    return made.named;
+    parts = parts_by({std::shared_ptr<void>(), &head});
+    return parts.named;
   };
   auto streams = streams_of(recipe);
   data::StreamFeedOptions options = stream_options(recipe, streams.size());
@@ -171,13 +129,13 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
   auto feed = data::stream_feed(std::move(streams), make_parts, std::move(options));
   if (encoding.empty()) {
     opened.training.first = feed->first_samples(learnt_samples(opened.task));
-    const TaskParts made = parts_by(opened.training.first);
-    for (size_t i = 0; i < parts.size(); ++i) parts[i]->learn(made.named[i].part, feed->path());
+    TaskParts learnt = parts_by(opened.training.first);
+    require_same_form(parts, learnt, feed->path());
+    feed->take_parts(learnt.named);
+    parts = std::move(learnt);
   }
-  size_t at = 0;
-  for (size_t i = 0; i < opened.task.inputs.size(); ++i) opened.training.inputs.push_back(parts[at++]);
-  for (const auto& output : opened.task.outputs)
-    opened.training.outputs.push_back(output->from() ? nullptr : parts.at(at++));
+  opened.training.inputs = std::move(parts.inputs);
+  opened.training.outputs = std::move(parts.outputs);
   opened.training.count = epoch;
   for (const std::string& line : feed->notes()) notes.push_back(line);
   for (std::string& line :

@@ -90,6 +90,7 @@ class StreamedFeed final : public StreamFeed {
     return {samples, bad, bad};
   }
   std::shared_ptr<const Dataset> first_samples(int64_t most) override;
+  void take_parts(std::vector<NamedPart> parts) override;
 
  private:
   using Until = std::chrono::steady_clock::time_point;
@@ -173,8 +174,7 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
     lines_.push_back(std::make_unique<StreamLine>(each.name, std::move(each.stream), options_.sample_weight,
                                                   buffer, options_.seed, static_cast<size_t>(ahead)));
   for (const auto& line : lines_) line->reader.limit_memory(options_.memory / std::ssize(lines_), 0);
-  rows_.emplace(parts_for_head(make_parts), !options_.sample_weight.empty());
-  mixer_ = rows_->worker();
+  take_parts(parts_for_head(make_parts));
   limit_memory();
   set_seed(options_.seed);
   for (const auto& line : lines_) line->reader.seek(line->seed, {});
@@ -262,6 +262,11 @@ std::shared_ptr<const Dataset> StreamedFeed::first_samples(int64_t most) {
     for (size_t i = 0; i < std::min(head.size(), wanted); ++i) all->add(from.opener, head[i]);
   }
   return all;
+}
+
+void StreamedFeed::take_parts(std::vector<NamedPart> parts) {
+  rows_.emplace(std::move(parts), !options_.sample_weight.empty());
+  mixer_ = rows_->worker();
 }
 
 void StreamedFeed::start() {

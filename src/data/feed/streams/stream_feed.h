@@ -54,6 +54,9 @@ class StreamFeed : public Feed {
   /// next() gives them, too. Before the first next() only; the feed must stay as long as they are
   /// used. Errors as of next().
   virtual std::shared_ptr<const Dataset> first_samples(int64_t most) = 0;
+  /// Instead of what make_parts made: parts of the same fields and stored bytes, which more samples were
+  /// looked at for. Before the first next() only.
+  virtual void take_parts(std::vector<NamedPart> parts) = 0;
 };
 
 /// Bad samples are left out. It reads what make_parts looks at; the rest is read from the first next() on,
