@@ -15,12 +15,8 @@ class TextMetric final : public Metric {
  public:
   explicit TextMetric(Gathered gathered) : gathered_(std::move(gathered)) {}
   void update(const Judged& judged) override {
-    for (size_t i = 0; i < judged.generated.size(); ++i) {
-      if constexpr (requires { gathered_.add(judged.generated[i], judged.references.subspan(i, 1)); })
-        gathered_.add(judged.generated[i], judged.references.subspan(i, 1));
-      else
-        gathered_.add(judged.generated[i], judged.references[i]);
-    }
+    for (size_t i = 0; i < judged.generated.size(); ++i)
+      gathered_.add(judged.generated[i], judged.references[i]);
   }
   void merge(const Metric& other) override { gathered_.merge(same_metric<TextMetric>(other).gathered_); }
   double finalize() const override { return gathered_.value(); }

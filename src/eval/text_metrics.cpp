@@ -163,25 +163,14 @@ std::vector<std::string> Bleu::tokens(std::string_view text) {
   return split_words(parted);
 }
 
-void Bleu::add(std::string_view text, std::span<const std::string> references) {
-  MILLRACE_CHECK(!references.empty(), "a text without references");
-  const std::vector<std::string> own = tokens(text);
-  std::vector<std::vector<std::string>> all;
-  for (const std::string& reference : references) all.push_back(tokens(reference));
+void Bleu::add(std::string_view text, std::string_view reference) {
+  const std::vector<std::string> own = tokens(text), wanted = tokens(reference);
   for (size_t n = 1; n <= orders; ++n) {
-    std::map<std::vector<std::string>, int64_t> most;
-    for (const auto& each : all)
-      for (const auto& [gram, times] : grams(each, n)) most[gram] = std::max(most[gram], times);
-    right_[n - 1] += in_common(grams(own, n), most);
+    right_[n - 1] += in_common(grams(own, n), grams(wanted, n));
     told_[n - 1] += std::max<int64_t>(std::ssize(own) - static_cast<int64_t>(n) + 1, 0);
   }
-  // The reference nearest in length, of two the shorter.
-  const auto nearer = [&](const auto& one, const auto& other) {
-    const auto apart = [&](const auto& list) { return std::abs(std::ssize(list) - std::ssize(own)); };
-    return apart(one) != apart(other) ? apart(one) < apart(other) : one.size() < other.size();
-  };
   length_ += std::ssize(own);
-  reference_length_ += std::ssize(*std::min_element(all.begin(), all.end(), nearer));
+  reference_length_ += std::ssize(wanted);
   ++texts_;
 }
 
@@ -209,62 +198,41 @@ double Bleu::value() const {
   return 100 * std::exp(brevity + logs / static_cast<double>(orders));
 }
 
-double Chrf::Counts::score() const {
+void Chrf::add(std::string_view text, std::string_view reference) {
+  const std::u32string own = without_spaces(text), wanted = without_spaces(reference);
+  for (size_t n = 1; n <= orders; ++n) {
+    const auto room = [&](const std::u32string& list) {
+      return std::max<int64_t>(std::ssize(list) - static_cast<int64_t>(n) + 1, 0);
+    };
+    right_[n - 1] += in_common(grams(own, n), grams(wanted, n));
+    wanted_[n - 1] += room(wanted);
+    told_[n - 1] += room(wanted) > 0 ? room(own) : 0;
+  }
+  ++texts_;
+}
+
+void Chrf::merge(const Chrf& other) {
+  for (size_t n = 0; n < orders; ++n) {
+    right_[n] += other.right_[n];
+    told_[n] += other.told_[n];
+    wanted_[n] += other.wanted_[n];
+  }
+  texts_ += other.texts_;
+}
+
+double Chrf::value() const {
+  if (texts_ == 0) return std::numeric_limits<double>::quiet_NaN();
   double precision = 0, recall = 0, known = 0;
   for (size_t n = 0; n < orders; ++n) {
-    if (told[n] == 0 || wanted[n] == 0) continue;
-    precision += share(right[n], told[n]);
-    recall += share(right[n], wanted[n]);
+    if (told_[n] == 0 || wanted_[n] == 0) continue;
+    precision += share(right_[n], told_[n]);
+    recall += share(right_[n], wanted_[n]);
     ++known;
   }
   if (precision + recall == 0) return 0;
   constexpr double weight = 4;  // of recall: its factor of 2, squared
   return 100 * (1 + weight) * precision * recall / known / (weight * precision + recall);
 }
-
-void Chrf::Counts::add(const Counts& other) {
-  for (size_t n = 0; n < orders; ++n) {
-    right[n] += other.right[n];
-    told[n] += other.told[n];
-    wanted[n] += other.wanted[n];
-  }
-}
-
-Chrf::Counts Chrf::compare(const std::u32string& text, const std::u32string& reference) {
-  Counts counts;
-  for (size_t n = 1; n <= orders; ++n) {
-    const auto room = [&](const std::u32string& list) {
-      return std::max<int64_t>(std::ssize(list) - static_cast<int64_t>(n) + 1, 0);
-    };
-    counts.right[n - 1] = in_common(grams(text, n), grams(reference, n));
-    counts.wanted[n - 1] = room(reference);
-    counts.told[n - 1] = counts.wanted[n - 1] > 0 ? room(text) : 0;
-  }
-  return counts;
-}
-
-void Chrf::add(std::string_view text, std::span<const std::string> references) {
-  MILLRACE_CHECK(!references.empty(), "a text without references");
-  const std::u32string own = without_spaces(text);
-  Counts best;
-  double score = -1;
-  for (const std::string& reference : references) {
-    const Counts counts = compare(own, without_spaces(reference));
-    if (const double each = counts.score(); each > score) {
-      score = each;
-      best = counts;
-    }
-  }
-  counts_.add(best);
-  ++texts_;
-}
-
-void Chrf::merge(const Chrf& other) {
-  counts_.add(other.counts_);
-  texts_ += other.texts_;
-}
-
-double Chrf::value() const { return texts_ ? counts_.score() : std::numeric_limits<double>::quiet_NaN(); }
 
 void Rouge::add(std::string_view text, std::string_view reference) {
   const std::vector<std::string> told = rouge_words(text), wanted = rouge_words(reference);

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,7 @@ namespace millrace::eval {
 /// four-grams, orders without a match smoothed by halves.
 class Bleu {
  public:
-  /// A text with all its references.
-  void add(std::string_view text, std::span<const std::string> references);
+  void add(std::string_view text, std::string_view reference);
   void merge(const Bleu& other);
   double value() const;  // NaN without texts
 
@@ -34,20 +32,13 @@ class Bleu {
 /// spaces, recall weighing twice.
 class Chrf {
  public:
-  /// Of several references the nearest counts.
-  void add(std::string_view text, std::span<const std::string> references);
+  void add(std::string_view text, std::string_view reference);
   void merge(const Chrf& other);
   double value() const;
 
  private:
   static constexpr size_t orders = 6;
-  struct Counts {
-    std::array<int64_t, orders> right{}, told{}, wanted{};
-    double score() const;
-    void add(const Counts& other);
-  };
-  static Counts compare(const std::u32string& text, const std::u32string& reference);
-  Counts counts_;
+  std::array<int64_t, orders> right_{}, told_{}, wanted_{};
   int64_t texts_ = 0;
 };
 

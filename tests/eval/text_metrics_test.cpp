@@ -15,18 +15,11 @@ const std::vector<std::string> told = {
 const std::vector<std::string> wanted = {
     "The cat is sitting on the mat.", "A dog is in the garden, and it barks loudly!",
     "Prices rose by 3.5% to $1,200 in 2019-2020.", "Die Größe zählt \"nicht\" so viel"};
-const std::vector<std::string> others = {"A cat sat on the mat.", "There is a dog in the garden: it barks!",
-                                         "In 2019-2020 prices rose 3.5%, to $1,200.",
-                                         "Größe zählt nicht viel"};
 
 template <typename Corpus>
-double corpus(size_t first, size_t last, bool both) {
+double corpus(size_t first, size_t last) {
   Corpus all, rest;  // two parts, merged
-  for (size_t i = first; i < last; ++i) {
-    std::vector<std::string> references = {wanted[i]};
-    if (both) references.push_back(others[i]);
-    (i % 2 ? all : rest).add(told[i], references);
-  }
+  for (size_t i = first; i < last; ++i) (i % 2 ? all : rest).add(told[i], wanted[i]);
   all.merge(rest);
   return all.value();
 }
@@ -42,7 +35,7 @@ double pairs(Rate all, const std::vector<std::string>& texts, const std::vector<
 template <typename Corpus>
 double one(const std::string& text, const std::string& reference) {
   Corpus corpus;
-  corpus.add(text, std::vector{reference});
+  corpus.add(text, reference);
   return corpus.value();
 }
 
@@ -60,26 +53,21 @@ TEST_CASE("BLEU is sacreBLEU's, its tokens those of 13a") {
   CHECK(joined(told[3]) == "Größe zählt \" nicht \" viel");
   CHECK(joined("a.,b 1,000.5-7 x-y 'tis.") == "a . , b 1,000.5 - 7 x-y 'tis .");
   CHECK(joined("<skipped>a-\nb\nc &amp;lt;") == "ab c <");
-  CHECK(corpus<Bleu>(0, 4, false) == doctest::Approx(51.45547295343104).epsilon(1e-12));
-  CHECK(corpus<Bleu>(0, 4, true) == doctest::Approx(66.12991811354715).epsilon(1e-12));
+  CHECK(corpus<Bleu>(0, 4) == doctest::Approx(51.45547295343104).epsilon(1e-12));
   const std::vector<double> each = {42.38365628278778, 14.628063653657538, 79.78973106703806,
                                     56.98363775444274};
   for (size_t i = 0; i < 4; ++i)
-    CHECK(corpus<Bleu>(i, i + 1, false) == doctest::Approx(each[i]).epsilon(1e-12));
+    CHECK(corpus<Bleu>(i, i + 1) == doctest::Approx(each[i]).epsilon(1e-12));
   // Smoothed twice and thrice; too short for four-grams; nothing in common.
   CHECK(one<Bleu>("the dog ran home now", "the cat sat at home") ==
         doctest::Approx(12.703318703865365).epsilon(1e-12));
   CHECK(one<Bleu>("the cat", "the cat sat") == 0);
   CHECK(one<Bleu>("zzz", "the cat") == 0);
-  Bleu tied;  // of references as near in length, the shorter
-  tied.add("a b c d x", std::vector<std::string>{"a b c d", "a b c d e f"});
-  CHECK(tied.value() == doctest::Approx(66.87403049764218).epsilon(1e-12));
   CHECK(std::isnan(Bleu().value()));
 }
 
-TEST_CASE("chrF is sacreBLEU's, the nearest of several references counts") {
-  CHECK(corpus<Chrf>(0, 4, false) == doctest::Approx(61.67240638776318).epsilon(1e-12));
-  CHECK(corpus<Chrf>(0, 4, true) == doctest::Approx(77.04507040689651).epsilon(1e-12));
+TEST_CASE("chrF is sacreBLEU's") {
+  CHECK(corpus<Chrf>(0, 4) == doctest::Approx(61.67240638776318).epsilon(1e-12));
   CHECK(one<Chrf>("ab", "abc") == doctest::Approx(63.636363636363626).epsilon(1e-12));
   CHECK(one<Chrf>("a b", "ab\tc") == doctest::Approx(63.636363636363626).epsilon(1e-12));
   CHECK(one<Chrf>("x", "abc") == 0);
