@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -23,24 +22,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// A number as the recipe's parser takes it: whole ones without a point.
-std::string number_text(double value) {
-  return value == std::floor(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
-                                                              : fmt::format("{}", value);
-}
-
-std::variant<int64_t, double, std::string> json_value(const Change& change) {
-  if (const auto* const text = std::get_if<std::string>(&change.value)) return *text;
-  const double value = std::get<double>(change.value);
-  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
-  return value;
-}
-
-const task::RecipeKey& key_named(const std::string& name) {
-  if (const task::RecipeKey* key = task::find_key(name)) return *key;
-  fail<InternalError>("there is no key {}", name);
-}
-
 /// "ads" of "data.weights.ads"; "" of other keys.
 std::string source_of(const std::string& name) {
   constexpr std::string_view table = "data.weights.";
@@ -55,10 +36,11 @@ std::string resumable_keys() {
   return keys;
 }
 
-void require_resumable(const std::string& name) {
+const task::RecipeKey& resumable_key(const std::string& name) {
   const task::RecipeKey* const key = task::find_key(name);
   if (!key || !key->resumable)
     fail<InputError>("{} cannot change in a run; what can: {}", name, resumable_keys());
+  return *key;
 }
 
 void require_changeable(const std::string& name) {
@@ -67,11 +49,26 @@ void require_changeable(const std::string& name) {
   fail<InputError>("{} cannot change while training runs; what can: {}", name, fmt::join(keys, ", "));
 }
 
+std::string key_of(std::string_view text) { return std::string(trimmed(text.substr(0, text.find('=')))); }
+
+/// What a change of a recipe's key, as an override has it, sets: a number where the key is one.
+Change change_of(const std::string& text) {
+  task::Recipe recipe = task::parse_recipe("", "", std::span(&text, 1));
+  const std::string name = key_of(text);
+  if (const std::string source = source_of(name); !source.empty())
+    return {name, recipe.data.weights.at(source)};
+  if (const task::RecipeKey* const key = task::find_key(name)) {
+    const task::RecipeSlot slot = key->slot(recipe);
+    if (auto* const* whole = std::get_if<int64_t*>(&slot)) return {name, static_cast<double>(**whole)};
+    if (auto* const* real = std::get_if<double*>(&slot)) return {name, **real};
+  }
+  return {name, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
+}
+
 }  // namespace
 
 std::string Change::value_text() const {
-  const auto* const text = std::get_if<std::string>(&value);
-  return text ? *text : number_text(std::get<double>(value));
+  return std::visit([](const auto& each) { return fmt::format("{}", each); }, value);
 }
 
 std::string Change::spoken() const {
@@ -106,17 +103,11 @@ std::span<const std::string> control_keys() {
 std::vector<Change> parse_changes(std::span<const std::string> texts) {
   std::vector<Change> changes;
   for (const std::string& text : texts) {
-    task::Recipe recipe = task::parse_recipe("", "", std::span(&text, 1));
-    const std::string name = text.substr(0, text.find('='));
-    require_changeable(name);
+    Change change = change_of(text);
+    require_changeable(change.key);
     for (const Change& other : changes)
-      if (other.key == name) fail<InputError>("{} is given twice", name);
-    const task::RecipeSlot slot = key_named(name).slot(recipe);
-    const auto* const whole = std::get_if<int64_t*>(&slot);
-    const std::string source = source_of(name);
-    changes.push_back({name, !source.empty() ? recipe.data.weights.at(source)
-                             : whole         ? static_cast<double>(**whole)
-                                             : *std::get<double*>(slot)});
+      if (other.key == change.key) fail<InputError>("{} is given twice", change.key);
+    changes.push_back(std::move(change));
   }
   return changes;
 }
@@ -128,22 +119,15 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
   task::Recipe changed = now;
   for (const std::string& text : overrides) {
     const task::Recipe with = task::load_recipe(run.recipe(), {&text, 1});
-    const std::string name(trimmed(std::string_view(text).substr(0, text.find('='))));
-    const task::RecipeKey* const key = task::find_key(name);
-    if (!key || !key->resumable) {
+    const std::string name = key_of(text);
+    if (const task::RecipeKey* const key = task::find_key(name); !key || !key->resumable) {
       if (task::same_but_for_paths(with, begun)) continue;
       fail<InputError>(
           "'{}': --resume goes on with the run's own recipe, and what was trained so far depends on {} "
           "(begin a new run for another); what can be changed: {}",
           text, name, resumable_keys());
     }
-    Change change{name, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
-    task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
-    const task::RecipeSlot slot = key->slot(typed);
-    const std::string source = source_of(name);
-    if (auto* const* whole = std::get_if<int64_t*>(&slot)) change.value = static_cast<double>(**whole);
-    if (auto* const* real = std::get_if<double*>(&slot)) change.value = **real;
-    if (!source.empty()) change.value = typed.data.weights.at(source);
+    Change change = change_of(text);
     const std::string before = task::recipe_toml(changed);
     apply_changes(changed, {&change, 1});
     if (task::recipe_toml(changed) != before) changes.push_back(std::move(change));
@@ -153,14 +137,13 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
 
 void apply_changes(task::Recipe& recipe, std::span<const Change> changes) {
   for (const Change& change : changes) {
-    require_resumable(change.key);
+    const task::RecipeKey& key = resumable_key(change.key);
     const std::string text = change.key + "=" + change.value_text();
     task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
     if (const std::string source = source_of(change.key); !source.empty()) {
       recipe.data.weights[source] = typed.data.weights.at(source);
       continue;
     }
-    const task::RecipeKey& key = key_named(change.key);
     std::visit([&](auto* to) { *to = *std::get<decltype(to)>(key.slot(typed)); }, key.slot(recipe));
     if (change.key == "train.epochs") recipe.train.steps = 0;  // the newer of the two counts
   }
@@ -188,7 +171,7 @@ std::vector<Applied> parse_journal(std::string_view text, const std::string& nam
         change.value = value.get<double>();
       entries.push_back(
           {entry.at("step").get<int64_t>(), std::move(change), entry.at("time").get<std::string>()});
-      require_resumable(entries.back().change.key);
+      (void)resumable_key(entries.back().change.key);
     } catch (const json::exception&) {
       fail<InputError>("{}:{}: not an entry of the journal ({{\"step\", \"key\", \"value\", \"time\"}})",
                        name, line);
@@ -224,12 +207,14 @@ void Control::replay(int64_t step, const Apply& apply) {
 }
 
 void Control::note(int64_t step, std::span<const Change> changes) {
+  using Value = track::Fields::value_type::second_type;
   const std::string time = utc_time();
   std::string lines;
-  for (const Change& change : changes)
-    lines += track::json_line(
-                 {{"step", step}, {"key", change.key}, {"value", json_value(change)}, {"time", time}}) +
-             "\n";
+  for (const Change& change : changes) {
+    const Value value = std::visit([](const auto& each) { return Value(each); }, change.value);
+    lines +=
+        track::json_line({{"step", step}, {"key", change.key}, {"value", value}, {"time", time}}) + "\n";
+  }
   // On the disk before the first step that follows it, and all or none: they were asked for together.
   append_lines(journal_, lines, "write the journal");
 }
