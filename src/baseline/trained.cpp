@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <unistd.h>
 
 #include <millrace/run.h>
@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/seconds_since.h"
-#include "base/words.h"
 #include "baseline/context.h"
 #include "baseline/neighbours.h"
 #include "nn/models/architecture.h"
 #include "optim/kinds.h"
+#include "track/metrics_log.h"
 #include "train/trainer.h"
 
 namespace millrace::baseline {
@@ -172,14 +172,10 @@ Result run_fitted(Context& context, const std::string& kind) {
 }  // namespace
 
 double last_of_training(const fs::path& metrics, const std::string& name) {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  if (name.empty() || !fs::exists(metrics)) return value;
-  const std::string key = "train/" + name;
-  for (const std::string& text : lines_in(read_text(metrics))) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
-    if (line.is_object() && line.contains(key) && line[key].is_number()) value = line[key].get<double>();
-  }
-  return value;
+  std::vector<double> values;
+  if (!name.empty() && fs::exists(metrics))
+    values = track::numbers_of(read_text(metrics), "train/" + name);
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : values.back();
 }
 
 MILLRACE_BASELINE(linear){

@@ -37,14 +37,17 @@ std::string lines_until(const std::string& text, int64_t step) {
   }
 }
 
-std::optional<double> last_value(const std::string& text, const std::string& key) {
+std::vector<double> numbers_of(std::string_view text, const std::string& key) {
+  text = text.substr(0, text.rfind('\n') + 1);
   const std::string wanted = json(key).dump() + ": ";
-  const size_t at = text.rfind(wanted);
-  if (at == std::string::npos) return std::nullopt;
-  double value = 0;
-  const char* const begin = text.data() + at + wanted.size();
-  const bool is_number = std::from_chars(begin, text.data() + text.size(), value).ec == std::errc();
-  return is_number ? std::optional(value) : std::nullopt;
+  std::vector<double> numbers;
+  for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at)) {
+    at += wanted.size();
+    double value = 0;
+    if (std::from_chars(text.data() + at, text.data() + text.size(), value).ec == std::errc())
+      numbers.push_back(value);
+  }
+  return numbers;
 }
 
 std::string json_line(const Fields& fields) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,8 +23,8 @@ std::string json_line(const Fields& fields);
 /// The whole lines of such a text up to a step; those without a step, too.
 std::string lines_until(const std::string& text, int64_t step);
 
-/// The last number that such lines have under a key.
-std::optional<double> last_value(const std::string& text, const std::string& key);
+/// The numbers that such lines have under a key, in their order; a last line without an end is left out.
+std::vector<double> numbers_of(std::string_view text, const std::string& key);
 
 /// Appends lines, whose first field is "step".
 class MetricsLog final : public Sink {

@@ -1,16 +1,15 @@
 #include "train/compare_runs.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/number_text.h"
-#include "base/words.h"
 #include "data/tools/fingerprint.h"
 #include "task/evaluate.h"
 #include "task/feeds.h"
 #include "task/recipe_items.h"
+#include "track/metrics_log.h"
 #include "train/control.h"
 #include "train/load_model.h"
 #include "train/origin.h"
@@ -92,20 +91,6 @@ MeasuredRun measure_run(const fs::path& path, const std::string& data, const Obs
       [&](int64_t at, int64_t of) { observer.busy("measuring " + path.string(), at, of); });
   require_few_bad(*set.feed, task.recipe.data.most_bad, "Mend the data, or raise data.most_bad.");
   return made;
-}
-
-/// The losses of a run's epochs.
-std::vector<double> epoch_losses(const RunFolder& run) {
-  std::vector<double> losses;
-  std::error_code ignored;
-  if (!fs::exists(run.metrics(), ignored)) return losses;
-  for (const std::string& line : lines_in(read_text(run.metrics()))) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;
-    const auto found = json.find("train/loss");
-    if (found != json.end() && found->is_number()) losses.push_back(found->get<double>());
-  }
-  return losses;
 }
 
 }  // namespace
@@ -221,7 +206,9 @@ std::string unfinished(const fs::path& path) {
   const RunFolder run = RunFolder::open(path);
   std::error_code ignored;
   if (!fs::exists(run.model(), ignored)) return "was stopped before its end";
-  const std::vector<double> losses = epoch_losses(run);
+  std::vector<double> losses;
+  if (fs::exists(run.metrics(), ignored))
+    losses = track::numbers_of(read_text(run.metrics()), "train/loss");  // of its epochs
   if (losses.size() < 4) return {};
   // A training that has converged does not gain a twentieth of all that it gained in its last quarter.
   const size_t quarter = losses.size() - std::max<size_t>(1, losses.size() / 4) - 1;

@@ -15,7 +15,8 @@ void TrainerState::open_logs(int64_t resume_step) {
   std::vector<std::unique_ptr<track::Sink>> sinks;
   sinks.push_back(std::make_unique<track::MetricsLog>(run->metrics(), resume_step));
   if (resume_step >= 0)
-    seconds_before = 3600 * track::last_value(read_text(run->metrics()), hours_key).value_or(0);
+    if (const auto hours = track::numbers_of(read_text(run->metrics()), hours_key); !hours.empty())
+      seconds_before = 3600 * hours.back();
   sinks.push_back(std::make_unique<track::ExhibitFiles>(run->path()));
   auto events = std::make_unique<track::EventWriter>(run->path(), resume_step);
   const std::string recipe_text = read_text(run->recipe());

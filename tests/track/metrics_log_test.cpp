@@ -16,14 +16,14 @@ TEST_CASE("metric lines are JSON: doubles to the last bit, NaN as null, strings 
   CHECK(json_line({{"x", 2.0}}) == R"({"x": 2})");
 }
 
-TEST_CASE("the last value under a key is found, whatever stands around it") {
+TEST_CASE("the numbers under a key are found, whatever stands around them") {
   const std::string lines =
-      "{\"step\": 1, \"a\": 0.5, \"b\": 2}\n{\"step\": 2, \"a\": -1e-3}\n{\"b\": null}\n";
-  CHECK(last_value(lines, "a") == -1e-3);
-  CHECK(last_value(lines, "step") == 2);
-  CHECK_FALSE(last_value(lines, "b"));
-  CHECK_FALSE(last_value(lines, "c"));
-  CHECK_FALSE(last_value("", "a"));
+      "{\"step\": 1, \"a\": 0.5, \"b\": 2}\n{\"step\": 2, \"a\": -1e-3}\n{\"b\": null}\n{\"a\": 0.2";
+  CHECK(numbers_of(lines, "a") == std::vector<double>{0.5, -1e-3});
+  CHECK(numbers_of(lines, "step") == std::vector<double>{1, 2});
+  CHECK(numbers_of(lines, "b") == std::vector<double>{2});
+  CHECK(numbers_of(lines, "c").empty());
+  CHECK(numbers_of("", "a").empty());
 }
 
 TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
