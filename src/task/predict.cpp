@@ -1,7 +1,6 @@
 #include "task/predict.h"
 
 #include <algorithm>
-#include <map>
 
 #include <millrace/feed.h>
 
@@ -10,54 +9,22 @@
 #include "data/table/select.h"
 #include "task/feed_parts.h"
 #include "task/feeds.h"
+#include "task/in_order.h"
 #include "task/model.h"
 
 namespace millrace::task {
 namespace {
 
-/// Hands on logits in the order of the samples, whatever the order they come in.
-class InOrder {
- public:
-  InOrder(const OnSample& on, int64_t count) : on_(on), done_(static_cast<size_t>(count), false) {}
-
-  void failed(int64_t sample, const std::string& why) {
-    if (done_[static_cast<size_t>(sample)]) return;
-    done_[static_cast<size_t>(sample)] = true;
-    on_.failed(sample, why);
-    hand_on();
-  }
-  /// Once for each sample: those that stand in for bad ones are there a second time.
-  void add(int64_t sample, std::vector<std::vector<float>> logits) {
-    if (done_[static_cast<size_t>(sample)]) return;
-    waiting_.emplace(sample, std::move(logits));
-    hand_on();
-  }
-
- private:
-  void hand_on() {
-    while (next_ < static_cast<int64_t>(done_.size())) {
-      if (done_[static_cast<size_t>(next_)]) {
-        ++next_;
-        continue;
-      }
-      const auto first = waiting_.begin();
-      if (first == waiting_.end() || first->first != next_) return;
-      const std::vector<std::span<const float>> logits(first->second.begin(), first->second.end());
-      done_[static_cast<size_t>(next_)] = true;
-      on_.predicted(next_++, logits);
-      waiting_.erase(first);
-    }
-  }
-
-  const OnSample& on_;
-  std::vector<bool> done_;
-  std::map<int64_t, std::vector<std::vector<float>>> waiting_;
-  int64_t next_ = 0;
+/// What became of a sample.
+struct PredictedSample {
+  std::vector<std::vector<float>> logits;  // of each output
+  std::string why = {};                    // it has none; else empty
 };
+using InOrderOfSamples = InOrder<PredictedSample>;
 
 /// `first`: the number of the feed's first sample.
 void run_feed(Predictor& predictor, const Task& task, const data::Dataset& samples, data::Feed& feed,
-              int64_t first, InOrder& out) {
+              int64_t first, InOrderOfSamples& out) {
   const int64_t batches = feed.batches_per_epoch();
   for (int64_t b = 0; b < batches; ++b) {
     const data::FeedBatch& batch = feed.next();
@@ -73,15 +40,15 @@ void run_feed(Predictor& predictor, const Task& task, const data::Dataset& sampl
         if (group.table) from = from.first(group.rows.size() * static_cast<size_t>(task.outputs[k]->width()));
         own.emplace_back(from.begin(), from.end());
       }
-      out.add(first + batch.samples[row], std::move(own));
+      out.add(first + batch.samples[row], {std::move(own)});
     }
   }
-  for (const data::BadSample& bad : feed.bad_samples()) out.failed(first + bad.index, bad.why);
+  for (const data::BadSample& bad : feed.bad_samples()) out.add(first + bad.index, {{}, bad.why});
 }
 
 /// A feed needs one good sample. Where there is none, says so of each; else false.
 bool all_bad(const Task& task, const std::shared_ptr<const data::Dataset>& samples, int64_t first,
-             InOrder& out) {
+             InOrderOfSamples& out) {
   const TaskParts parts = parts_of(task, {task.recipe, samples}, Purpose::prediction, false);
   std::vector<std::string> why;
   for (int64_t i = 0; i < samples->count(); ++i) {
@@ -94,13 +61,13 @@ bool all_bad(const Task& task, const std::shared_ptr<const data::Dataset>& sampl
     if (fault.empty()) return false;
     why.push_back(std::move(fault));
   }
-  for (int64_t i = 0; i < samples->count(); ++i) out.failed(first + i, why[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < samples->count(); ++i) out.add(first + i, {{}, why[static_cast<size_t>(i)]});
   return true;
 }
 
 /// `batch` 0: as for a test set of these samples.
 void predict_part(Predictor& predictor, const Task& task, const std::shared_ptr<const data::Dataset>& samples,
-                  int64_t batch, int64_t first, InOrder& out) {
+                  int64_t batch, int64_t first, InOrderOfSamples& out) {
   TaskFeed set;
   try {
     set = open_predictions(task, samples, batch);
@@ -145,7 +112,12 @@ void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<con
                      const OnSample& on) {
   const Recipe& recipe = task.recipe;
   const int64_t count = samples->count();
-  InOrder out(on, count);
+  InOrderOfSamples out(count, [&](int64_t sample, const PredictedSample& each) {
+    if (each.why.empty())
+      on.predicted(sample, {each.logits.begin(), each.logits.end()});
+    else
+      on.failed(sample, each.why);
+  });
   int64_t row_bytes = 1;
   for (const optim::TensorSpec& spec : specs_of(task.fields(), 1, task.length()))
     row_bytes += spec.type.bytes();

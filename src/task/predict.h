@@ -16,10 +16,11 @@
 
 namespace millrace::task {
 
+/// Of each sample once one of the two, in the order of the data set.
 struct OnSample {
-  /// Logits of each output, for each sample once, in the order of the data set.
+  /// Logits of each output.
   std::function<void(int64_t sample, const std::vector<std::span<const float>>& logits)> predicted;
-  /// A sample that cannot be read or decoded; in any order.
+  /// It cannot be read or decoded.
   std::function<void(int64_t sample, const std::string& why)> failed;
 };
 /// Goes through all samples, in parts that fit into data.cache_mb.

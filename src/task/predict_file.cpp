@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,6 +16,7 @@
 #include "data/tools/journal.h"
 #include "task/bad_predictions.h"
 #include "task/behind.h"
+#include "task/in_order.h"
 #include "task/pass_feed.h"
 #include "task/predict.h"
 #include "task/prediction_records.h"
@@ -63,58 +63,45 @@ BatchRecord batch_of(std::string_view record) {
 class Ordered {
  public:
   Ordered(const std::vector<OpenedArguments>& sets, PredictionWriter& writer, PredictFileResult& result)
-      : sets_(sets), writer_(writer), result_(result) {
-    for (const OpenedArguments& set : sets)
-      done_.emplace_back(static_cast<size_t>(set.samples->count()), false);
+      : sets_(sets),
+        writer_(writer),
+        result_(result),
+        order_(result.samples, [this](int64_t number, const SetRow& row) { put(number, row); }) {
+    int64_t before = 0;
+    for (const OpenedArguments& set : sets) {
+      before_.push_back(before);
+      before += set.samples->count();
+    }
   }
 
   /// `rows` may name samples again, those that stand in for bad ones.
   void add(BatchRecord batch) {
+    const OpenedArguments& set = sets_.at(batch.set);
     for (RowRecord& row : batch.rows) {
-      std::vector<bool>& done = done_.at(batch.set);
-      const auto at = static_cast<size_t>(row.sample);
-      if (at >= done.size() || done[at]) continue;
-      done[at] = true;
-      ++result_.done;
-      waiting_.emplace(std::pair{batch.set, row.sample}, std::move(row));
+      const int64_t sample = row.sample;
+      if (sample < set.samples->count() && order_.add(before_[batch.set] + sample, {&set, std::move(row)}))
+        ++result_.done;
     }
-    hand_on();
   }
   const BadPredictions& bad() const { return bad_; }
 
  private:
-  void hand_on() {
-    while (!waiting_.empty()) {
-      while (set_ < sets_.size() && next_ == sets_[set_].samples->count()) {
-        before_ += next_;
-        next_ = 0;
-        ++set_;
-      }
-      const auto first = waiting_.begin();
-      if (first->first != std::pair{set_, next_}) return;
-      put(first->second);
-      waiting_.erase(first);
-      ++next_;
-    }
-  }
+  using SetRow = std::pair<const OpenedArguments*, RowRecord>;
 
-  void put(const RowRecord& row) {
-    const OpenedArguments& set = sets_[set_];
-    const std::string name = set.sample ? set.argument : set.samples->name(row.sample);
-    writer_.add(name, before_ + row.sample, row.why.empty() ? row.values : std::vector<data::Value>());
+  void put(int64_t number, const SetRow& own) {
+    const auto& [set, row] = own;
+    const std::string name = set->sample ? set->argument : set->samples->name(row.sample);
+    writer_.add(name, number, row.why.empty() ? row.values : std::vector<data::Value>());
     if (row.why.empty()) return;
-    bad_.add(before_ + row.sample, name, set.sample ? name : data::place_of(*set.samples, row.sample),
-             row.why);
+    bad_.add(number, name, set->sample ? name : data::place_of(*set->samples, row.sample), row.why);
   }
 
   const std::vector<OpenedArguments>& sets_;
   PredictionWriter& writer_;
   PredictFileResult& result_;
-  std::vector<std::vector<bool>> done_;
-  std::map<std::pair<size_t, int64_t>, RowRecord> waiting_;
+  InOrder<SetRow> order_;
+  std::vector<int64_t> before_;  // each set: samples of those before it
   BadPredictions bad_;
-  size_t set_ = 0;
-  int64_t next_ = 0, before_ = 0;  // of the set; samples of those before it
 };
 
 class FilePrediction {
