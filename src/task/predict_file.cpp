@@ -163,7 +163,7 @@ class FilePrediction {
     nlohmann::json json = {{"model", options_.identity},      {"precision", options_.precision},
                            {"top", options_.tell.top},        {"threshold", options_.tell.threshold},
                            {"all", options_.tell.all},        {"rows", options_.tell.rows},
-                           {"batch", task_.recipe.eval.batch}};
+                           {"batch", task_.recipe.eval.batch}, {"records", record_version}};
     for (const OpenedArguments& set : sets_)
       json["data"].push_back(
           {stored_text(set.argument), stored_text(set.samples->path()), set.samples->count()});

@@ -24,31 +24,7 @@ namespace fs = std::filesystem;
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); }
 
 /// A file's samples: what a journal's record holds.
-struct FileRecord {
-  std::vector<std::pair<std::string, RowRecord>> rows;  // by their names
-};
-
-std::string record_of(const FileRecord& file) {
-  RecordWriter to;
-  std::vector<RowRecord> rows;
-  to.number(static_cast<uint64_t>(file.rows.size()));
-  for (const auto& [name, row] : file.rows) {
-    to.text(name);
-    rows.push_back(row);
-  }
-  write_rows(to, rows);
-  return to.take();
-}
-
-FileRecord file_of(std::string_view record) {
-  RecordReader from(record);
-  std::vector<std::string> names;
-  for (uint64_t left = from.number<uint64_t>(); left-- > 0;) names.push_back(from.text());
-  std::vector<RowRecord> rows = read_rows(from);
-  FileRecord file;
-  for (size_t i = 0; i < rows.size(); ++i) file.rows.emplace_back(names.at(i), std::move(rows[i]));
-  return file;
-}
+using FileRows = std::vector<RowRecord>;
 
 /// JSON as it is.
 class LineWriter final : public PredictionWriter {
@@ -133,7 +109,8 @@ class ModelFilePrediction {
     data::Journal journal(
         options_.out + ".partial", identity(),
         [&](std::string_view record) {
-          put(*writer, file_of(record));
+          RecordReader from(record);
+          put(*writer, read_rows(from));
           ++next;
         },
         replaced);
@@ -141,13 +118,15 @@ class ModelFilePrediction {
     if (replaced && options_.watch.note)
       options_.watch.note(
           fmt::format("{}.partial is of other samples, options or another model: begun anew", options_.out));
-    Behind<FileRecord> behind([&](FileRecord file) {
-      journal.add(record_of(file));
-      put(*writer, std::move(file));
+    Behind<FileRows> behind([&](const FileRows& file) {
+      RecordWriter to;
+      write_rows(to, file);
+      journal.add(to.take());
+      put(*writer, file);
     });
-    FileRecord file;
+    FileRows file;
     const auto bad = [&](const std::string& name, const std::string& why) {
-      file.rows.emplace_back(name, RowRecord{0, why, {}});
+      file.push_back({0, why, {}, name});
     };
     samples_.each(files_, next,
                   {[&](const ModelSample& sample) {
@@ -192,7 +171,8 @@ class ModelFilePrediction {
   std::string identity() const {
     nlohmann::json json = {{"model", options_.identity},           {"top", options_.rows.top},
                            {"threshold", options_.rows.threshold}, {"all", options_.rows.all},
-                           {"labels", nlohmann::json::array()},    {"files", nlohmann::json::array()}};
+                           {"labels", nlohmann::json::array()},    {"files", nlohmann::json::array()},
+                           {"records", record_version}};
     for (const std::string& label : options_.rows.labels) json["labels"].push_back(stored_text(label));
     for (const std::string& file : files_) {
       std::error_code error;
@@ -202,29 +182,28 @@ class ModelFilePrediction {
     return json.dump();
   }
 
-  void add_rows(FileRecord& file, const std::string& sample, const std::vector<Array>& results) const {
+  void add_rows(FileRows& file, const std::string& sample, const std::vector<Array>& results) const {
     if (is_array_file(options_.out)) {
       const std::vector<uint8_t> bytes = data::encode_npy(results[0]);
-      file.rows.emplace_back(sample, RowRecord{0, "", {std::string(bytes.begin(), bytes.end())}});
+      file.push_back({0, "", {std::string(bytes.begin(), bytes.end())}, sample});
       return;
     }
     const int64_t rows = rows_.rows_of(results);
     for (int64_t row = 0; row < std::max<int64_t>(rows, 1); ++row) {
-      const std::string name = ModelRows::name_of(sample, row, rows);
-      RowRecord record;
+      RowRecord record{0, "", {}, ModelRows::name_of(sample, row, rows)};
       if (is_json_lines(options_.out))
-        record.values = {rows_.json(name, results, row, rows)};
+        record.values = {rows_.json(record.name, results, row, rows)};
       else
         record.values = rows_.values(results, row, rows);
-      file.rows.emplace_back(name, std::move(record));
+      file.push_back(std::move(record));
     }
   }
 
-  void put(PredictionWriter& writer, FileRecord file) {
-    for (auto& [name, row] : file.rows) {
+  void put(PredictionWriter& writer, const FileRows& file) {
+    for (const RowRecord& row : file) {
       const int64_t sample = result_.samples++;
-      writer.add(name, sample, row.values);
-      if (!row.why.empty()) bad_.add(sample, name, name, row.why);
+      writer.add(row.name, sample, row.values);
+      if (!row.why.empty()) bad_.add(sample, row.name, row.name, row.why);
     }
   }
 

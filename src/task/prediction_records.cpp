@@ -9,6 +9,7 @@ void write_rows(RecordWriter& to, const std::vector<RowRecord>& rows) {
     to.text(row.why);
     to.number(static_cast<uint64_t>(row.values.size()));
     for (const data::Value& value : row.values) to.value(value);
+    to.text(row.name);
   }
 }
 
@@ -19,6 +20,7 @@ std::vector<RowRecord> read_rows(RecordReader& from) {
     row.sample = from.number<int64_t>();
     row.why = from.text();
     for (uint64_t values = from.number<uint64_t>(); values-- > 0;) row.values.push_back(from.value());
+    row.name = from.text();
   }
   return rows;
 }

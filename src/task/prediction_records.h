@@ -74,7 +74,10 @@ struct RowRecord {
   int64_t sample = 0;
   std::string why;  // it is bad; else empty
   std::vector<data::Value> values;
+  std::string name = {};  // where the number does not tell it
 };
+/// Of how rows are written, for a journal's identity.
+constexpr int record_version = 2;
 
 void write_rows(RecordWriter& to, const std::vector<RowRecord>& rows);
 std::vector<RowRecord> read_rows(RecordReader& from);
