@@ -160,10 +160,10 @@ class FilePrediction {
  private:
   /// What the records in the journal depend on.
   std::string identity() const {
-    nlohmann::json json = {{"model", options_.identity},      {"precision", options_.precision},
-                           {"top", options_.tell.top},        {"threshold", options_.tell.threshold},
-                           {"all", options_.tell.all},        {"rows", options_.tell.rows},
-                           {"batch", task_.recipe.eval.batch}, {"records", record_version}};
+    nlohmann::json json = {
+        {"model", options_.identity},  {"top", options_.tell.top},   {"threshold", options_.tell.threshold},
+        {"all", options_.tell.all},    {"rows", options_.tell.rows}, {"batch", task_.recipe.eval.batch},
+        {"records", record_version}};
     for (const OpenedArguments& set : sets_)
       json["data"].push_back(
           {stored_text(set.argument), stored_text(set.samples->path()), set.samples->count()});
@@ -209,8 +209,7 @@ class FilePrediction {
               named.emplace_back(fmt::format("{} {}", k, named.size()), std::move(tensor));
         return named;
       };
-      session_.emplace(session_model(task_, parts),
-                       SessionOptions{.precision = options_.precision, .executables = 32});
+      session_.emplace(session_model(task_, parts), SessionOptions{.executables = 32});
     }
     session_->prepare(session_->sizes(arrays));
     return session_->run(arrays);

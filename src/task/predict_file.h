@@ -21,9 +21,8 @@ struct PredictWatch {
 };
 
 struct PredictFileOptions {
-  std::string out;        // .csv, .tsv, .jsonl, .parquet, .arrow …, or .npy
-  std::string identity;   // what predictions depend on besides data and these options: the model
-  std::string precision;  // "": the run's
+  std::string out;       // .csv, .tsv, .jsonl, .parquet, .arrow …, or .npy
+  std::string identity;  // what predictions depend on besides data and these options: the model
   TellOptions tell;
   bool half = false;   // .npy: f16 instead of f32
   bool force = false;  // replace a file that is there
