@@ -148,7 +148,7 @@ class FilePrediction {
       });
       done_.store(result_.done);
       for (; set_ < sets_.size() && !stopped_; ++set_, next_.reset()) predict_set(behind);
-      behind.finish();
+      behind.wait();
     }
     result_.bad = ordered.bad().count();
     result_.first_bad = ordered.bad().first();

@@ -143,7 +143,7 @@ class ModelFilePrediction {
                      if (options_.watch.progress) options_.watch.progress(next, std::ssize(files_));
                      return !(options_.watch.stop && options_.watch.stop());
                    }});
-    behind.finish();
+    behind.wait();
     result_.done = result_.samples;
     result_.bad = bad_.count();
     result_.first_bad = bad_.first();

@@ -6,21 +6,6 @@
 
 namespace millrace::train {
 
-CheckpointWriter::CheckpointWriter() : thread_([this] { work(); }) {}
-
-CheckpointWriter::~CheckpointWriter() {
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void CheckpointWriter::rethrow() {
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-}
-
 // The memory of arrays is asked for once: fresh pages take longer than the copy does.
 void CheckpointWriter::copy_tensors(track::NamedArrays& tensors) {
   const bool same =
@@ -47,42 +32,7 @@ void CheckpointWriter::copy_tensors(track::NamedArrays& tensors) {
 void CheckpointWriter::start(Checkpoint checkpoint, Write write) {
   wait();
   copy_tensors(checkpoint.tensors);
-  {
-    const std::lock_guard lock(mutex_);
-    taken_ = std::move(checkpoint);
-    write_ = std::move(write);
-  }
-  changed_.notify_all();
-}
-
-void CheckpointWriter::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !write_; });
-  rethrow();
-}
-
-void CheckpointWriter::check() {
-  const std::lock_guard lock(mutex_);
-  rethrow();
-}
-
-void CheckpointWriter::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return write_ || over_; });
-    if (!write_) return;
-    lock.unlock();
-    std::exception_ptr failed;
-    try {
-      write_(taken_);
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    lock.lock();
-    failure_ = failed;
-    write_ = nullptr;
-    changed_.notify_all();
-  }
+  behind_.add({std::move(checkpoint), std::move(write)});
 }
 
 int64_t bytes_of_tensors(const Checkpoint& checkpoint) {

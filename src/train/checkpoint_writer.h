@@ -1,12 +1,9 @@
 // Checkpoints written while the training goes on.
 #pragma once
 
-#include <condition_variable>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
 
+#include "task/behind.h"
 #include "train/checkpoint.h"
 
 namespace millrace::train {
@@ -18,33 +15,23 @@ class CheckpointWriter {
   /// Writes one checkpoint; called by the thread.
   using Write = std::function<void(const Checkpoint&)>;
 
-  CheckpointWriter();
-  /// Waits; what goes wrong then is lost, so who must know calls wait() before.
-  ~CheckpointWriter();
-  CheckpointWriter(const CheckpointWriter&) = delete;
-  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
-
   /// When this returns, the checkpoint's arrays may be written to again. Waits for the one before. Throws
   /// what that one failed with.
   void start(Checkpoint checkpoint, Write write);
   /// Returns when the last one is written. Throws what it failed with.
-  void wait();
+  void wait() { behind_.wait(); }
   /// Throws what the last one failed with, if it is known; waits for nothing.
-  void check();
+  void check() { behind_.check(); }
 
  private:
-  void work();
+  struct Taken {
+    Checkpoint checkpoint;
+    Write write;
+  };
   void copy_tensors(track::NamedArrays& tensors);
-  void rethrow();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Checkpoint taken_;
   track::NamedArrays memory_;  // of the copies, by the names of the tensors
-  Write write_;                // while there is something to write
-  bool over_ = false;
-  std::exception_ptr failure_;
-  std::thread thread_;
+  task::Behind<Taken> behind_{[](const Taken& taken) { taken.write(taken.checkpoint); }};
 };
 
 /// The bytes of a checkpoint's tensors: what a copy of them takes.
