@@ -19,16 +19,11 @@ void append_u32(std::string& text, uint32_t value) {
   text.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// The step of one Event as scalar_record() writes it (wall_time first, then step); 0 when it has none.
+/// The step of one Event; 0 when it has none.
 int64_t event_step(std::string_view event) {
-  size_t at = 9;  // the key and the double of wall_time
-  if (event.size() <= at || event[at] != 0x10) return 0;
-  uint64_t value = 0;
-  for (int shift = 0; ++at < event.size() && shift < 64; shift += 7) {
-    value |= static_cast<uint64_t>(event[at] & 0x7f) << shift;
-    if (!(event[at] & 0x80)) break;
-  }
-  return static_cast<int64_t>(value);
+  for (WireReader fields(event); fields.next();)
+    if (fields.field() == 2 && fields.type() == 0) return static_cast<int64_t>(fields.number());
+  return 0;
 }
 
 /// Length of the prefix of whole records up to `step`.
