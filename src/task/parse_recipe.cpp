@@ -2,7 +2,6 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "base/contains.h"
 #include "base/file.h"
@@ -197,9 +196,6 @@ std::vector<Section> named_sections(const Items& items, const std::string& one, 
 
 /// A table given as a word means its kind: optimizer = "adam". Of losses the kind is the word.
 void words_to_kinds(Items& items) {
-  const auto one_name = [](const std::string& name, std::string_view table) {
-    return name.starts_with(table) && name.find('.', table.size()) == std::string::npos;
-  };
   const auto move = [&](auto item, const std::string& to) {
     Raw raw = std::move(item->second);
     const bool word =
@@ -218,10 +214,10 @@ void words_to_kinds(Items& items) {
       it = move(it, section->section + ".loss");
       continue;
     }
-    static const std::set<std::string_view> sections = {"model", "output", "input", "train.optimizer",
-                                                        "train.schedule"};
-    const bool word = sections.contains(name) || one_name(name, "inputs.") || one_name(name, "outputs.") ||
-                      (one_name(name, "model.") && items.tables.contains("inputs." + name.substr(6)));
+    const auto kind = section_key(name + ".kind");
+    const bool word =
+        kind && kind->key == "kind" &&
+        (kind->type != SectionType::branch || items.tables.contains("inputs." + name.substr(6)));
     if (!word) {
       ++it;
       continue;

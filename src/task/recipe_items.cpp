@@ -9,19 +9,12 @@
 
 #include "base/format.h"
 #include "base/words.h"
-#include "task/recipe.h"
 
 namespace millrace::task {
 namespace {
 
 bool enclosed(std::string_view text, char open, char close) {
   return text.size() >= 2 && text.front() == open && text.back() == close;
-}
-
-/// `part` of "inputs.photo.resize" for "inputs." → "photo".
-bool one_name_behind(const std::string& name, std::string_view table) {
-  return name.starts_with(table) && name.size() > table.size() &&
-         name.find('.', table.size()) == std::string::npos;
 }
 
 /// The beginning of what may be long.
@@ -148,18 +141,6 @@ Raw override_value(std::string_view text, const std::string& where) {
     if (const auto* string = std::get_if<std::string>(&raw.value)) raw.text = *string;
   }
   return raw;
-}
-
-bool is_table_name(const std::string& name) {
-  static constexpr std::string_view sections[] = {
-      "input", "inputs", "output", "outputs", "model", "train.optimizer", "train.schedule", "output.loss"};
-  if (std::find(std::begin(sections), std::end(sections), name) != std::end(sections)) return true;
-  for (const std::string_view several : {"inputs.", "outputs.", "model."})
-    if (one_name_behind(name, several)) return true;
-  if (name.starts_with("outputs.") && name.ends_with(".loss")) return true;
-  const auto keys = recipe_keys();
-  return std::any_of(keys.begin(), keys.end(),
-                     [&](const auto& key) { return key.name.starts_with(name + "."); });
 }
 
 void apply_override(Items& items, const std::string& change) {

@@ -260,6 +260,16 @@ std::optional<SectionKey> section_key(std::string_view name) {
   return part(SectionType::model, "model");
 }
 
+bool is_table_name(const std::string& name) {
+  if (name == "inputs" || name == "outputs") return true;
+  const auto inside = section_key(name + ".KEY");
+  if (inside && (inside->key == "KEY" || (inside->type == SectionType::output && inside->key == "loss.KEY")))
+    return true;
+  const auto keys = recipe_keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const auto& key) { return key.name.starts_with(name + "."); });
+}
+
 std::string input_key(const Section& input) { return input.name.empty() ? "input" : "inputs." + input.name; }
 std::string output_key(const Section& output) {
   return output.name.empty() ? "output" : "outputs." + output.name;
