@@ -163,19 +163,19 @@ ShownRow ShownRows::shown(const data::FeedBatch& batch, std::span<const Array> l
   return shown;
 }
 
-RowSheet sheet_of(std::span<const ShownRow> rows) {
+std::optional<track::Exhibit::Picture> sheet_of(std::span<const ShownRow> rows) {
   constexpr size_t rows_across = 4;
   std::vector<data::Tile> tiles;
   for (const ShownRow& row : rows)
     for (const data::Picture& picture : row.pictures)
       tiles.push_back(
           {picture, &picture == row.pictures.data() ? row.target + " → " + row.prediction : std::string()});
-  if (tiles.empty()) return {};
+  if (tiles.empty()) return std::nullopt;
   // Each row's pictures stay side by side.
   const data::ContactSheet sheet =
       data::contact_sheet(tiles, static_cast<int>(rows_across * rows[0].pictures.size()));
   const std::vector<uint8_t> png = data::png_of(sheet);
-  return {std::string(png.begin(), png.end()), sheet.picture.width, sheet.picture.height};
+  return track::Exhibit::Picture{{png.begin(), png.end()}, sheet.picture.width, sheet.picture.height};
 }
 
 }  // namespace millrace::task

@@ -11,6 +11,7 @@
 
 #include "data/tools/contact_sheet.h"
 #include "task/task_feed.h"
+#include "track/exhibit.h"
 
 namespace millrace::task {
 
@@ -79,11 +80,7 @@ class ShownRows {
   std::vector<ShownRow> rows_;
 };
 
-/// Their pictures on one, with target and prediction below each row's first. A width of 0: they have none.
-struct RowSheet {
-  std::string png;
-  int width = 0, height = 0;
-};
-RowSheet sheet_of(std::span<const ShownRow> rows);
+/// Their pictures on one, with target and prediction below each row's first; nothing where they have none.
+std::optional<track::Exhibit::Picture> sheet_of(std::span<const ShownRow> rows);
 
 }  // namespace millrace::task

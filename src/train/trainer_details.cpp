@@ -123,12 +123,8 @@ void TrainerState::show_samples() {
   if (!log || shown_rows.empty()) return;
   show([rows = std::exchange(shown_rows, {})] {
     std::vector<track::Exhibit> shown = {{"samples", "samples.md", table_of(rows), {}, {}}};
-    if (task::RowSheet sheet = task::sheet_of(rows); sheet.width > 0)
-      shown.push_back({"samples/pictures",
-                       "samples.png",
-                       "",
-                       track::Exhibit::Picture{std::move(sheet.png), sheet.width, sheet.height},
-                       {}});
+    if (auto sheet = task::sheet_of(rows))
+      shown.push_back({"samples/pictures", "samples.png", "", std::move(sheet), {}});
     return shown;
   });
 }
