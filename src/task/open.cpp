@@ -85,18 +85,14 @@ Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wante
   }
   const bool share = data.test.empty() && data.test_share > 0 && !whole;
   const bool groups = !group_of(recipe, *set).empty();
-  if (!share || groups) {
+  if (groups || !share) {
     if (!data.where.empty()) set = data::where(set, data.where);
     set = in_groups(recipe, std::move(set));
-    if (!share) return set;
-    std::vector<int64_t> all(static_cast<size_t>(set->count()));
-    std::iota(all.begin(), all.end(), 0);
-    std::vector<int64_t> some = shared_out(data, set, std::move(all), wanted, classes);
-    return data::select(std::move(set), std::move(some));
   }
+  if (!share) return set;
   std::vector<int64_t> samples(static_cast<size_t>(set->count()));
   std::iota(samples.begin(), samples.end(), 0);
-  if (!data.where.empty()) samples = data::chosen(*set, data::Query::parse(data.where));
+  if (!groups && !data.where.empty()) samples = data::chosen(*set, data::Query::parse(data.where));
   samples = shared_out(data, set, std::move(samples), wanted, classes);
   return data::select(std::move(set), std::move(samples));
 }

@@ -70,8 +70,7 @@ std::vector<eval::Measured> TrainerState::run_test(bool last) {
   shown_rows = shown.take();
   tell_undefined();
   // Compared is what was measured in the same way.
-  const bool viewed = last && std::any_of(task.inputs.begin(), task.inputs.end(),
-                                          [](const auto& input) { return input->views() > 1; });
+  const bool viewed = last && task::views_of(task) > 1;
   const bool wanted = !recipe().train.keep_best.empty() || recipe().train.schedule.settings.find("metric");
   return viewed && wanted ? test(false, nullptr).metrics : last_test;
 }
