@@ -16,6 +16,7 @@
 #include "data/io/location.h"
 #include "data/order/order.h"
 #include "data/table/part_of.h"
+#include "task/json_text.h"
 
 namespace millrace::task {
 
@@ -88,13 +89,10 @@ std::string model_kind_of(const Section& input, const Recipe& recipe) {
 }
 
 TokenEncoding parse_token_encoding(const Section& section, const std::string& text) {
-  try {
-    const auto json = nlohmann::json::parse(text);
-    return {text_of_stored(json.at("column").get<std::string>()), json.at("tokenizer").get<uint32_t>(),
-            json.at("vocabulary").get<int64_t>()};
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", input_key(section), error.what());
-  }
+  return read_encoding(text, input_key(section), [](const nlohmann::json& json) {
+    return TokenEncoding{text_of_stored(json.at("column").get<std::string>()),
+                         json.at("tokenizer").get<uint32_t>(), json.at("vocabulary").get<int64_t>()};
+  });
 }
 
 TokenInput::TokenInput(Section section, SequenceLayout layout, TokenEncoding known, bool loaded)

@@ -24,6 +24,7 @@
 #include "task/inputs/picture_views.h"
 #include "task/inputs/stored_size.h"
 #include "task/inputs/suiting.h"
+#include "task/json_text.h"
 
 namespace millrace::task {
 namespace {
@@ -305,16 +306,13 @@ std::unique_ptr<Input> learn_pictures(const Section& said, const Reading& readin
 
 std::unique_ptr<Input> load_pictures(const Section& section, const std::string& encoding) {
   LearntPictures learnt;
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  read_encoding(encoding, "the pictures", [&](const nlohmann::json& json) {
     learnt.extent = {json.at("channels").get<int>(), json.at("height").get<int>(),
                      json.at("width").get<int>()};
     json.at("mean").get_to(learnt.mean);
     json.at("std").get_to(learnt.deviation);
     learnt.column = json.value("column", std::string());
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of the pictures is damaged: {}", error.what());
-  }
+  });
   const data::Extent& e = learnt.extent;
   const auto channels = static_cast<size_t>(std::max(e.channels, 0));
   if ((e.channels != 1 && e.channels != 3) || e.height < 1 || e.width < 1 || learnt.mean.size() != channels ||

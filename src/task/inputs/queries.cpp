@@ -11,6 +11,7 @@
 #include "data/feed/sequences/token_rows.h"
 #include "data/table/group.h"
 #include "task/inputs/table_input.h"
+#include "task/json_text.h"
 
 namespace millrace::task {
 namespace {
@@ -115,14 +116,11 @@ std::unique_ptr<Input> learn_queries(const Section& section, const Reading& read
 }
 
 std::unique_ptr<Input> load_queries(const Section& section, const std::string& encoding) {
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  return read_encoding(encoding, input_key(section), [&](const nlohmann::json& json) {
     return std::make_unique<QueriesInput>(section,
                                           data::TableEncoder::parse(json.at("columns").get<std::string>()),
                                           json.at("longest").get<int64_t>());
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", input_key(section), error.what());
-  }
+  });
 }
 
 }  // namespace

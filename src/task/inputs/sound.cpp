@@ -18,6 +18,7 @@
 #include "task/inputs/own_column.h"
 #include "task/inputs/own_files.h"
 #include "task/inputs/suiting.h"
+#include "task/json_text.h"
 
 namespace millrace::task {
 namespace {
@@ -243,14 +244,10 @@ std::unique_ptr<Input> learn_sounds(const Section& said, const Reading& reading)
 }
 
 std::unique_ptr<Input> load_sounds(const Section& section, const std::string& encoding) {
-  LearntSounds learnt;
-  try {
-    const auto json = nlohmann::json::parse(encoding);
-    learnt = {json.at("mean").get<double>(), json.at("deviation").get<double>(),
-              json.value("column", std::string())};
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of the sounds is damaged: {}", error.what());
-  }
+  LearntSounds learnt = read_encoding(encoding, "the sounds", [](const nlohmann::json& json) {
+    return LearntSounds{json.at("mean").get<double>(), json.at("deviation").get<double>(),
+                        json.value("column", std::string())};
+  });
   if (!std::isfinite(learnt.mean) || !(learnt.deviation > 0))
     fail<InputError>("what the checkpoint knows of the sounds is damaged: its deviation is {}",
                      learnt.deviation);

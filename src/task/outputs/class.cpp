@@ -447,8 +447,7 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
 
 std::unique_ptr<Output> load_class(const Section& section, const std::string& encoding,
                                    std::span<const std::unique_ptr<Input>> /*inputs*/) {
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  return read_encoding(encoding, output_key(section), [&](const nlohmann::json& json) {
     KnownClasses known;
     known.names = names_of_stored(json.at("classes").get<std::vector<std::string>>());
     json.at("counts").get_to(known.counts);
@@ -457,9 +456,7 @@ std::unique_ptr<Output> load_class(const Section& section, const std::string& en
       fail<InputError>("its classes and how often they are do not go together");
     return std::make_unique<ClassOutput>(section, text_of_stored(json.at("column").get<std::string>()),
                                          std::move(known));
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", output_key(section), error.what());
-  }
+  });
 }
 
 /// Why the first samples' whole numbers are amounts rather than numbers of classes; "" when they may be

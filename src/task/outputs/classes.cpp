@@ -346,8 +346,7 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
 
 std::unique_ptr<Output> load_classes(const Section& section, const std::string& encoding,
                                      std::span<const std::unique_ptr<Input>> /*inputs*/) {
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  return read_encoding(encoding, output_key(section), [&](const nlohmann::json& json) {
     LabelColumns columns = label_columns(section);
     columns.column = text_of_stored(json.at("column").get<std::string>());
     columns.columns = names_of_stored(json.at("columns").get<std::vector<std::string>>());
@@ -358,9 +357,7 @@ std::unique_ptr<Output> load_classes(const Section& section, const std::string& 
     if (known.names.empty() || (!known.counts.empty() && known.counts.size() != known.names.size()))
       fail<InputError>("its labels and how often they hold do not go together");
     return std::make_unique<ClassesOutput>(section, std::move(columns), std::move(known));
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", output_key(section), error.what());
-  }
+  });
 }
 
 void check_classes(const Section& section, const Recipe& /*recipe*/) {

@@ -289,8 +289,7 @@ std::unique_ptr<Output> learn_number(const Section& section, const Reading& read
 
 std::unique_ptr<Output> load_number(const Section& section, const std::string& encoding,
                                     std::span<const std::unique_ptr<Input>> /*inputs*/) {
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  return read_encoding(encoding, output_key(section), [&](const nlohmann::json& json) {
     std::vector<NumberColumn> columns;
     for (const auto& each : json.at("columns")) {
       columns.push_back({text_of_stored(each.at("name").get<std::string>()), each.at("mean").get<double>(),
@@ -300,9 +299,7 @@ std::unique_ptr<Output> load_number(const Section& section, const std::string& e
     }
     if (columns.empty()) fail<InputError>("what the checkpoint knows of {} is damaged", output_key(section));
     return std::make_unique<NumberOutput>(section, std::move(columns), json.value("ignorance", NAN));
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", output_key(section), error.what());
-  }
+  });
 }
 
 }  // namespace

@@ -220,14 +220,11 @@ std::unique_ptr<Output> learn_rank(const Section& section, const Reading& readin
 
 std::unique_ptr<Output> load_rank(const Section& section, const std::string& encoding,
                                   std::span<const std::unique_ptr<Input>> /*inputs*/) {
-  try {
-    const auto json = nlohmann::json::parse(encoding);
+  return read_encoding(encoding, output_key(section), [&](const nlohmann::json& json) {
     RankedStatistics known;
     known.ignorance = json.value("ignorance", NAN);
     return std::make_unique<RankOutput>(section, text_of_stored(json.at("column").get<std::string>()), known);
-  } catch (const nlohmann::json::exception& error) {
-    fail<InputError>("what the checkpoint knows of {} is damaged: {}", output_key(section), error.what());
-  }
+  });
 }
 
 }  // namespace
