@@ -1,4 +1,4 @@
-#include "task/predict.h"
+#include "cli/predict.h"
 
 #include <filesystem>
 #include <fmt/core.h>
@@ -9,44 +9,34 @@
 #include "base/is_run.h"
 #include "base/utf8.h"
 #include "cli/json.h"
-#include "cli/predict_model.h"
-#include "cli/predict_out.h"
 #include "cli/verbs.h"
 #include "task/generate.h"
+#include "task/predict.h"
+#include "task/prediction_writer.h"
 #include "train/load_model.h"
 
 namespace millrace::cli {
 namespace {
-
-struct PredictArguments {
-  std::string model;
-  std::vector<std::string> samples;
-  std::string checkpoint;
-  int64_t top = 3, tokens = 0;
-  bool json = false;
-  PredictModelArguments plain;    // of a model without a recipe
-  task::PredictFileOptions file;  // of a run folder, with -o
-};
 
 /// What only goes with a run folder, or only without one.
 void require_fitting(const PredictArguments& a, bool run) {
   const auto refuse = [&](bool given, const char* option, const char* why) {
     if (given) fail<InputError>("{}: {}", option, why);
   };
-  const bool into_file = !a.plain.file.out.empty();
+  const bool into_file = !a.target.out.empty();
   const char* const file = "goes with -o FILE";
-  refuse(!into_file && a.file.tell.threshold != 0, "--threshold", file);
-  refuse(!into_file && a.file.tell.all, "--all", file);
-  refuse(!into_file && a.file.half, "--f16", file);
-  refuse(!into_file && a.file.force, "--force", file);
+  refuse(!into_file && a.threshold != 0, "--threshold", file);
+  refuse(!into_file && a.all, "--all", file);
+  refuse(!into_file && a.target.half, "--f16", file);
+  refuse(!into_file && a.target.force, "--force", file);
   refuse(into_file && a.json, "--json", "-o writes a file");
   if (run) {
     const char* const why = "a run folder says that itself";
-    refuse(!a.plain.pictures.normalise.empty(), "--normalise", why);
-    refuse(a.plain.pictures.resize != task::PicturePreparation{}.resize, "--resize", why);
-    refuse(!a.plain.labels.empty(), "--labels", why);
+    refuse(!a.pictures.normalise.empty(), "--normalise", why);
+    refuse(a.pictures.resize != task::PicturePreparation{}.resize, "--resize", why);
+    refuse(!a.labels.empty(), "--labels", why);
     refuse(into_file && a.tokens != 0, "--tokens", "-o writes a file");
-    refuse(!a.plain.precision.empty(), "--precision", why);
+    refuse(!a.precision.empty(), "--precision", why);
   } else {
     refuse(!a.checkpoint.empty(), "--checkpoint", "only a run folder has some");
     refuse(a.tokens != 0, "--tokens", "only a run folder says what a token is");
@@ -131,30 +121,28 @@ void go_on_with(const PredictArguments& a, const task::Task& task, task::Predict
   }
 }
 
-int run_predict(PredictArguments& a) {
+int run_predict(const PredictArguments& a) {
   // What is neither there nor a run gives the run's error.
   const bool run = !std::filesystem::is_regular_file(a.model) || is_run(a.model);
   require_fitting(a, run);
-  if (!run) {
-    a.plain.model = a.model;
-    a.plain.samples = a.samples;
-    a.plain.json = a.json;
-    a.plain.file.rows = {a.top, a.file.tell.threshold, a.file.tell.all, {}};
-    a.plain.file.half = a.file.half;
-    a.plain.file.force = a.file.force;
-    return predict_model(a.plain);
-  }
-  if (!a.plain.file.out.empty()) {
-    task::PredictFileOptions file = a.file;
-    file.out = a.plain.file.out;
-    file.tell.top = a.top;
-    return predict_into_file(a.model, a.checkpoint, a.samples, std::move(file));
-  }
-  if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
+  if (!run) return predict_model(a);
+  const bool into_file = !a.target.out.empty(), array = task::is_array_file(a.target.out);
+  if (a.target.half && !array)
+    fail<InputError>("--f16 is for .npy; {} holds numbers as they are", a.target.out);
+  if (!into_file && a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
   if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
-  task::Task task = train::load_model(a.model, warnings, {}, a.checkpoint);
+  int64_t step = 0;
+  task::Task task = train::load_model(a.model, warnings, {}, a.checkpoint, &step);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+  if (into_file) {
+    task::PredictFileOptions file{a.target, {a.top, a.threshold, a.all, array}};
+    file.identity = fmt::format("{} step {}", a.model, step);
+    return show_prediction(file.out, "samples", [&](const task::PredictWatch& watch) {
+      file.watch = watch;
+      return task::predict_file(task, a.samples, file);
+    });
+  }
   const bool generates = task::generates(task);
   if (a.tokens > 0 && !generates)
     fail<InputError>("--tokens: {} does not predict what comes next, so that it cannot go on", a.model);
@@ -186,20 +174,20 @@ Action declare_predict(Command& command) {
       .option("--tokens", a->tokens,
               "of a model that predicts the next token: go on by so many, each the most probable one")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
-      .option("--resize", a->plain.pictures.resize,
+      .option("--resize", a->pictures.resize,
               "without a recipe, pictures: crop (the middle, after resizing; the default) or stretch")
       .option(
-          "--normalise", a->plain.pictures.normalise,
+          "--normalise", a->pictures.normalise,
           "without a recipe, pictures: imagenet (the default for three channels), unit (0 to 1, the default "
           "for one), signed (-1 to 1) or none (0 to 255, the default for integers)")
-      .option("--labels", a->plain.labels, "without a recipe: names of classes, one a line")
-      .option("--precision", a->plain.precision, "without a recipe: fp32 (the default), bf16 or fp16")
-      .option("-o,--out", a->plain.file.out,
+      .option("--labels", a->labels, "without a recipe: names of classes, one a line")
+      .option("--precision", a->precision, "without a recipe: fp32 (the default), bf16 or fp16")
+      .option("-o,--out", a->target.out,
               "write all predictions into this file: .csv, .tsv, .jsonl, .parquet, .arrow, .npy")
-      .option("--threshold", a->file.tell.threshold, "-o: classes that are less probable are left out")
-      .flag("--all", a->file.tell.all, "-o: a column with the probability of each class, too")
-      .flag("--f16", a->file.half, "-o FILE.npy: in 16 bits each")
-      .flag("--force", a->file.force, "-o: replace a file that is there")
+      .option("--threshold", a->threshold, "-o: classes that are less probable are left out")
+      .flag("--all", a->all, "-o: a column with the probability of each class, too")
+      .flag("--f16", a->target.half, "-o FILE.npy: in 16 bits each")
+      .flag("--force", a->target.force, "-o: replace a file that is there")
       .flag("--json", a->json, "print one JSON object each, with logits")
       .footer(
           "Samples are prepared as for evaluation. What the model knows of columns, classes and tokens comes "

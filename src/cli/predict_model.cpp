@@ -1,5 +1,4 @@
-#include "cli/predict_model.h"
-
+// Prediction by a model that has no recipe.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
@@ -10,15 +9,16 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "base/words.h"
-#include "cli/predict_out.h"
-#include "task/model_rows.h"
+#include "cli/predict.h"
+#include "task/predict_model_file.h"
 
 namespace millrace::cli {
 namespace {
 
 /// A line, or an object, for each row.
-int print_all(const PredictModelArguments& a, const Session& session, const task::ModelSamples& samples) {
-  const task::ModelRows rows(session.outputs(), a.file.rows);
+int print_all(const PredictArguments& a, const task::ModelRowOptions& options, const Session& session,
+              const task::ModelSamples& samples) {
+  const task::ModelRows rows(session.outputs(), options);
   int failures = 0;
   const auto failed = [&](const std::string& name, const std::string& why) {
     fmt::print(stderr, "error: {}\n",
@@ -48,18 +48,19 @@ int print_all(const PredictModelArguments& a, const Session& session, const task
 
 }  // namespace
 
-int predict_model(PredictModelArguments a) {
-  if (!a.labels.empty()) a.file.rows.labels = lines_in(read_text(a.labels));
+int predict_model(const PredictArguments& a) {
+  task::PredictModelFileOptions file{a.target, {a.top, a.threshold, a.all, {}}};
+  if (!a.labels.empty()) file.rows.labels = lines_in(read_text(a.labels));
   const Session session = Session::load(a.model, {.precision = a.precision});
   for (const std::string& line : session.notes()) fmt::print(stderr, "{}\n", line);
   const task::ModelSamples samples(session.inputs(), a.pictures);
   if (const std::string line = samples.preparation(); !line.empty()) fmt::print(stderr, "{}\n", line);
-  if (a.file.out.empty()) return print_all(a, session, samples);
-  a.file.identity = fmt::format("{} of {} bytes, {}, {} {}", a.model, std::filesystem::file_size(a.model),
-                                a.precision, a.pictures.resize, a.pictures.normalise);
-  return show_prediction(a.file.out, "files", [&](const task::PredictWatch& watch) {
-    a.file.watch = watch;
-    return task::predict_model_file(session, samples, a.samples, a.file);
+  if (file.out.empty()) return print_all(a, file.rows, session, samples);
+  file.identity = fmt::format("{} of {} bytes, {}, {} {}", a.model, std::filesystem::file_size(a.model),
+                              a.precision, a.pictures.resize, a.pictures.normalise);
+  return show_prediction(file.out, "files", [&](const task::PredictWatch& watch) {
+    file.watch = watch;
+    return task::predict_model_file(session, samples, a.samples, file);
   });
 }
 

@@ -1,5 +1,3 @@
-#include "cli/predict_out.h"
-
 #include <chrono>
 #include <fmt/core.h>
 
@@ -8,9 +6,8 @@
 #include "base/size_text.h"
 #include "base/utf8.h"
 #include "cli/interrupt.h"
+#include "cli/predict.h"
 #include "cli/progress.h"
-#include "task/prediction_writer.h"
-#include "train/load_model.h"
 
 namespace millrace::cli {
 namespace {
@@ -60,22 +57,6 @@ int show_prediction(const std::string& out, const std::string& unit,
              result.resumed > 0 ? fmt::format(", {} of them from before", thousands(result.resumed)) : "",
              seconds_since(begin));
   return result.bad > 0 ? 1 : 0;
-}
-
-int predict_into_file(const std::string& run, const std::string& checkpoint,
-                      const std::vector<std::string>& samples, task::PredictFileOptions o) {
-  const bool array = task::is_array_file(o.out);
-  if (o.half && !array) fail<InputError>("--f16 is for .npy; {} holds numbers as they are", o.out);
-  o.tell.rows = array;
-  std::vector<std::string> warnings;
-  int64_t step = 0;
-  task::Task task = train::load_model(run, warnings, {}, checkpoint, &step);
-  for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-  o.identity = fmt::format("{} step {}", run, step);
-  return show_prediction(o.out, "samples", [&](const task::PredictWatch& watch) {
-    o.watch = watch;
-    return task::predict_file(task, samples, o);
-  });
 }
 
 }  // namespace millrace::cli

@@ -20,13 +20,17 @@ struct PredictWatch {
   std::function<void(const std::string& line)> note;
 };
 
-struct PredictFileOptions {
+/// Where predictions go.
+struct PredictTarget {
   std::string out;       // .csv, .tsv, .jsonl, .parquet, .arrow …, or .npy
-  std::string identity;  // what predictions depend on besides data and these options: the model
-  TellOptions tell;
-  bool half = false;   // .npy: f16 instead of f32
-  bool force = false;  // replace a file that is there
+  std::string identity;  // what they depend on besides data and other options: the model
+  bool half = false;     // .npy: f16 instead of f32
+  bool force = false;    // replace a file that is there
   PredictWatch watch;
+};
+
+struct PredictFileOptions : PredictTarget {
+  TellOptions tell;
 };
 
 struct PredictFileResult {

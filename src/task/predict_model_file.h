@@ -10,13 +10,8 @@
 
 namespace millrace::task {
 
-struct PredictModelFileOptions {
-  std::string out;       // .csv, .tsv, .jsonl, .parquet, .arrow …, or .npy
-  std::string identity;  // what results depend on besides the samples: model, precision, preparation
+struct PredictModelFileOptions : PredictTarget {  // progress is of files
   ModelRowOptions rows;
-  bool half = false;   // .npy: f16
-  bool force = false;  // replace a file that is there
-  PredictWatch watch;  // progress is of files
 };
 
 /// `arguments` as for ModelSamples::each(). Rows are in the samples' order, one a row of a batch: tables as
