@@ -16,7 +16,6 @@
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 #include "runtime/profile.h"
-#include "train/trainer.h"
 
 namespace millrace::cli {
 namespace {
@@ -251,19 +250,15 @@ int run_explain(ExplainArguments& a) {
     ZooStep step(a.zoo);
     return show_program(
         a, step.program(),
-        fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference", a.zoo.batch,
-                    precision_text(a.zoo.precision, step.program())));
+        fmt::format("{}, {}", a.zoo.model,
+                    step_text(a.zoo.train, a.zoo.batch, a.zoo.precision, step.program())));
   }
-  const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
-  train::Observer observer;
-  observer.message = [&](const std::string& line) {
-    if (!a.json) fmt::print("{}\n", line);
-  };
-  train::Trainer trainer(recipe, observer);
-  return show_program(a, trainer.program(),
-                      fmt::format("{}, training, batch {}, {}", a.recipe, trainer.recipe().train.batch,
-                                  precision_text(recipe.train.precision, trainer.program())),
-                      trainer.lengths());
+  train::Trainer trainer(train::recipe_of(a.recipe, a.overrides), a.observer());
+  const task::Recipe::Train& train = trainer.recipe().train;
+  return show_program(
+      a, trainer.program(),
+      fmt::format("{}, {}", a.recipe, step_text(true, train.batch, train.precision, trainer.program())),
+      trainer.lengths());
 }
 
 template <typename Kind>

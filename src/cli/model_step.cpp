@@ -1,6 +1,7 @@
 #include "cli/model_step.h"
 
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "base/format.h"
 #include "base/is_run.h"
@@ -50,6 +51,12 @@ bool StepArguments::of_file() {
   if (zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", zoo.batch);
   if (file && !overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", recipe);
   return file;
+}
+
+train::Observer StepArguments::observer() const {
+  train::Observer observer;
+  if (!json) observer.message = [](const std::string& line) { fmt::print("{}\n", line); };
+  return observer;
 }
 
 ModelStep::ModelStep(const StepArguments& a) {

@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/zoo.h"
+#include "train/trainer.h"
 
 namespace millrace::cli {
 
@@ -23,6 +24,8 @@ struct StepArguments {
   Command& declare(Command& command);
   /// Is it of a model's file? InputError for arguments that do not go together.
   bool of_file();
+  /// Prints messages, where standard output is not for a JSON object alone.
+  train::Observer observer() const;
 };
 
 /// A model that a session loads, compiled for some sizes and run on made-up inputs.

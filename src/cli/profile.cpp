@@ -9,7 +9,6 @@
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "runtime/run_clock.h"
-#include "train/trainer.h"
 
 namespace millrace::cli {
 namespace {
@@ -21,12 +20,7 @@ struct ProfileArguments : StepArguments {
 
 /// A recipe's step, data loading included.
 Profile profile_recipe(const ProfileArguments& a, ProfileTitle& title) {
-  const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
-  train::Observer observer;
-  observer.message = [&](const std::string& line) {
-    if (!a.json) fmt::print("{}\n", line);
-  };
-  train::Trainer trainer(recipe, observer);
+  train::Trainer trainer(train::recipe_of(a.recipe, a.overrides), a.observer());
   const Machine machine = this_machine();
   Program& program = trainer.program();
   // The loader has batches ahead when the first steps begin: only when those are used up does waiting show.
@@ -44,10 +38,9 @@ Profile profile_recipe(const ProfileArguments& a, ProfileTitle& title) {
     if (done > warm_up) marks.push_back(m);
     return done < warm_up + a.steps;
   });
-  title = {a.recipe,
-           fmt::format("training, batch {}, {}", trainer.recipe().train.batch,
-                       precision_text(recipe.train.precision, program)),
-           trainer.recipe().train.batch, trainer.verdict(trainer.data_times() - begin)};
+  const task::Recipe::Train& train = trainer.recipe().train;
+  title = {a.recipe, step_text(true, train.batch, train.precision, program), train.batch,
+           trainer.verdict(trainer.data_times() - begin)};
   if (program.run_times().empty())
     fail<InputError>(
         "none of the {} steps had rows of the longest rows, whose step is profiled: --steps more", a.steps);
@@ -59,12 +52,12 @@ Profile profile_recipe(const ProfileArguments& a, ProfileTitle& title) {
 
 Profile profile_model(const ProfileArguments& a, ProfileTitle& title) {
   ZooStep step(a.zoo);
-  title = {
-      a.zoo.model,
-      fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
-                  precision_text(a.zoo.precision, step.program()), a.zoo.train ? ", " + a.zoo.optimizer : ""),
-      a.zoo.batch, ""};
-  return profile_steps(step, static_cast<int>(a.steps), 0);
+  title = {a.zoo.model,
+           step_text(a.zoo.train, a.zoo.batch, a.zoo.precision, step.program()) +
+               (a.zoo.train ? ", " + a.zoo.optimizer : ""),
+           a.zoo.batch, ""};
+  return profile_steps(
+      step.program(), [&] { step.run(); }, static_cast<int>(a.steps), 0);
 }
 
 /// A model that a session loads: inference on made-up inputs.

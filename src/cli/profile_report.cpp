@@ -128,11 +128,6 @@ Json groups_json(const std::vector<LaunchGroup>& groups) {
 
 }  // namespace
 
-Profile profile_steps(ZooStep& step, int least, double seconds) {
-  return profile_steps(
-      step.program(), [&] { step.run(); }, least, seconds);
-}
-
 Profile profile_steps(Program& program, const std::function<void()>& run, int least, double seconds) {
   for (int i = 0; i < 2; ++i) run();
   program.set_profiling(true);

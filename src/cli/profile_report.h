@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/counters.h"
-#include "cli/zoo.h"
 #include "runtime/profile.h"
 
 namespace millrace::cli {
@@ -30,9 +29,7 @@ class StepCounters {
   std::vector<double> before_;
 };
 
-/// Runs a built-in network's step: a warm-up, then at least `least` steps and for at least `seconds`.
-Profile profile_steps(ZooStep& step, int least, double seconds);
-/// The same of what runs a program.
+/// Runs a step: a warm-up, then at least `least` times and for at least `seconds`.
 Profile profile_steps(Program& program, const std::function<void()>& run, int least, double seconds);
 
 /// Tables: the split of a step, kinds of work, layers to `depth` (0: whole names), the `kernels` slowest

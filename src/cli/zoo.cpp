@@ -132,6 +132,11 @@ std::string precision_text(const std::string& wanted, const Program& program) {
   return wanted == "bf16-pure" ? fmt::format("bf16-pure (computed in {})", used) : used;
 }
 
+std::string step_text(bool train, int64_t batch, const std::string& precision, const Program& program) {
+  return fmt::format("{}, batch {}, {}", train ? "training" : "inference", batch,
+                     precision_text(precision, program));
+}
+
 std::string model_names() { return fmt::format(" {}", fmt::join(nn::model_kinds(), " ")); }
 
 }  // namespace millrace::cli

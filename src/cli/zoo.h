@@ -49,6 +49,8 @@ void fill_random(Array& array, const nn::InputSpec& spec, uint64_t stream);
 int64_t parse_batch(const std::string& text);
 /// The arithmetic in use, and what was wanted where that says more.
 std::string precision_text(const std::string& wanted, const Program& program);
+/// "training, batch 128, fp32"
+std::string step_text(bool train, int64_t batch, const std::string& precision, const Program& program);
 /// " mlp lenet …", for help texts.
 std::string model_names();
 
