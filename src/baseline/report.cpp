@@ -15,16 +15,10 @@
 
 namespace millrace::baseline {
 
-#define KIND(NAME) extern const BaselineKind baseline_##NAME;
 #include "generated/baselines.inc"
-#undef KIND
 
 Registry<BaselineKind>& baseline_kinds() {
-#define KIND(NAME) &baseline_##NAME,
-  static Registry<BaselineKind> kinds("baseline", {
-#include "generated/baselines.inc"
-                                                  });
-#undef KIND
+  static Registry<BaselineKind> kinds("baseline", {MILLRACE_FOUND_BASELINES});
   return kinds;
 }
 

@@ -9,16 +9,10 @@
 
 namespace millrace::check {
 
-#define KIND(NAME) extern const CheckKind check_##NAME;
 #include "generated/checks.inc"
-#undef KIND
 
 Registry<CheckKind>& check_kinds() {
-#define KIND(NAME) &check_##NAME,
-  static Registry<CheckKind> kinds("check", {
-#include "generated/checks.inc"
-                                            });
-#undef KIND
+  static Registry<CheckKind> kinds("check", {MILLRACE_FOUND_CHECKS});
   return kinds;
 }
 

@@ -13,9 +13,7 @@
 
 namespace millrace::eval {
 
-#define KIND(NAME) extern const MetricKind NAME##_metric;
 #include "generated/metrics.inc"
-#undef KIND
 
 namespace {
 
@@ -37,11 +35,7 @@ std::optional<int64_t> number_in(const std::string& name, const std::string& fam
 }  // namespace
 
 Registry<MetricKind>& metric_kinds() {
-#define KIND(NAME) &NAME##_metric,
-  static Registry<MetricKind> kinds("metric", {
-#include "generated/metrics.inc"
-                                              });
-#undef KIND
+  static Registry<MetricKind> kinds("metric", {MILLRACE_FOUND_METRICS});
   return kinds;
 }
 

@@ -7,9 +7,7 @@
 
 namespace millrace::optim {
 
-#define KIND(NAME) extern const OptimizerKind optimizer_##NAME;
 #include "generated/optimizers.inc"
-#undef KIND
 
 namespace {
 
@@ -40,11 +38,7 @@ std::vector<Group> common_groups(const Settings& settings, nn::Module& model) {
 }  // namespace
 
 Registry<OptimizerKind>& optimizer_kinds() {
-  static Registry<OptimizerKind> kinds("optimizer", {
-#define KIND(NAME) &optimizer_##NAME,
-#include "generated/optimizers.inc"
-#undef KIND
-                                                    });
+  static Registry<OptimizerKind> kinds("optimizer", {MILLRACE_FOUND_OPTIMIZERS});
   return kinds;
 }
 

@@ -16,9 +16,7 @@
 
 namespace millrace {
 
-#define KIND(NAME) extern const Pass pass_##NAME;
 #include "generated/passes.inc"
-#undef KIND
 
 namespace {
 
@@ -40,11 +38,7 @@ std::vector<std::string> passes_in(const char* variable) {
 }  // namespace
 
 Registry<Pass>& passes() {
-#define KIND(NAME) &pass_##NAME,
-  static Registry<Pass> all("pass", {
-#include "generated/passes.inc"
-                                    });
-#undef KIND
+  static Registry<Pass> all("pass", {MILLRACE_FOUND_PASSES});
   return all;
 }
 

@@ -4,16 +4,10 @@
 
 namespace millrace {
 
-#define KIND(NAME) extern const ModelFormat NAME##_model_format;
 #include "generated/model_formats.inc"
-#undef KIND
 
 Registry<ModelFormat>& model_formats() {
-#define KIND(NAME) &NAME##_model_format,
-  static Registry<ModelFormat> kinds("model format", {
-#include "generated/model_formats.inc"
-                                                     });
-#undef KIND
+  static Registry<ModelFormat> kinds("model format", {MILLRACE_FOUND_MODEL_FORMATS});
   return kinds;
 }
 

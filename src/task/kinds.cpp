@@ -6,24 +6,12 @@
 
 namespace millrace::task {
 
-#define KIND(NAME) extern const InputKind NAME##_input;
 #include "generated/inputs.inc"
-#undef KIND
-
-#define KIND(NAME) extern const OutputKind NAME##_output;
-#include "generated/outputs.inc"
-#undef KIND
-
-#define KIND(NAME) extern const LossKind NAME##_loss;
 #include "generated/losses.inc"
-#undef KIND
+#include "generated/outputs.inc"
 
 Registry<InputKind>& input_kinds() {
-#define KIND(NAME) &NAME##_input,
-  static Registry<InputKind> kinds("kind of input", {
-#include "generated/inputs.inc"
-                                                    });
-#undef KIND
+  static Registry<InputKind> kinds("kind of input", {MILLRACE_FOUND_INPUTS});
   return kinds;
 }
 
@@ -32,11 +20,7 @@ const InputKind& register_input(const InputKind& kind) {
 }
 
 Registry<OutputKind>& output_kinds() {
-#define KIND(NAME) &NAME##_output,
-  static Registry<OutputKind> kinds("kind of output", {
-#include "generated/outputs.inc"
-                                                      });
-#undef KIND
+  static Registry<OutputKind> kinds("kind of output", {MILLRACE_FOUND_OUTPUTS});
   return kinds;
 }
 
@@ -52,11 +36,7 @@ const OutputKind& register_output(const OutputKind& kind) {
 }
 
 Registry<LossKind>& loss_kinds() {
-#define KIND(NAME) &NAME##_loss,
-  static Registry<LossKind> kinds("loss", {
-#include "generated/losses.inc"
-                                          });
-#undef KIND
+  static Registry<LossKind> kinds("loss", {MILLRACE_FOUND_LOSSES});
   return kinds;
 }
 

@@ -4,16 +4,10 @@
 
 namespace millrace::track {
 
-#define KIND(NAME) extern const LogKind log_##NAME;
 #include "generated/logs.inc"
-#undef KIND
 
 Registry<LogKind>& log_kinds() {
-#define KIND(NAME) &log_##NAME,
-  static Registry<LogKind> kinds("log", {
-#include "generated/logs.inc"
-                                        });
-#undef KIND
+  static Registry<LogKind> kinds("log", {MILLRACE_FOUND_LOGS});
   return kinds;
 }
 

@@ -10,16 +10,10 @@
 namespace millrace {
 namespace cpu {
 
-#define KIND(NAME) extern const ProviderKind provider_##NAME;
 #include "generated/providers.inc"
-#undef KIND
 
 Registry<ProviderKind>& providers() {
-#define KIND(NAME) &provider_##NAME,
-  static Registry<ProviderKind> all("provider", {
-#include "generated/providers.inc"
-                                                });
-#undef KIND
+  static Registry<ProviderKind> all("provider", {MILLRACE_FOUND_PROVIDERS});
   return all;
 }
 

@@ -6,9 +6,7 @@
 #include "base/words.h"
 
 namespace millrace::data {
-#define KIND(NAME) extern const AugmentationKind augmentation_##NAME;
 #include "generated/augmentations.inc"
-#undef KIND
 
 namespace {
 
@@ -19,11 +17,7 @@ std::string usage_of_kind(const AugmentationKind& kind) {
 }  // namespace
 
 Registry<AugmentationKind>& augmentations() {
-#define KIND(NAME) &augmentation_##NAME,
-  static Registry<AugmentationKind> all("augmentation", {
-#include "generated/augmentations.inc"
-                                                        });
-#undef KIND
+  static Registry<AugmentationKind> all("augmentation", {MILLRACE_FOUND_AUGMENTATIONS});
   return all;
 }
 

@@ -12,16 +12,10 @@
 
 namespace millrace::data {
 
-#define KIND(NAME) extern const Format format_##NAME;
 #include "generated/formats.inc"
-#undef KIND
 
 Registry<Format>& formats() {
-#define KIND(NAME) &format_##NAME,
-  static Registry<Format> all("format", {
-#include "generated/formats.inc"
-                                        });
-#undef KIND
+  static Registry<Format> all("format", {MILLRACE_FOUND_FORMATS});
   return all;
 }
 

@@ -5,16 +5,10 @@
 
 namespace millrace::data {
 
-#define KIND(NAME) extern const OrderKind order_##NAME;
 #include "generated/orders.inc"
-#undef KIND
 
 Registry<OrderKind>& order_kinds() {
-#define KIND(NAME) &order_##NAME,
-  static Registry<OrderKind> all("order", {
-#include "generated/orders.inc"
-                                          });
-#undef KIND
+  static Registry<OrderKind> all("order", {MILLRACE_FOUND_ORDERS});
   return all;
 }
 

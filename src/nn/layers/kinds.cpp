@@ -5,16 +5,10 @@
 namespace millrace::nn {
 namespace layers {
 
-#define KIND(NAME) extern const LayerKind layer_##NAME;
 #include "generated/layers.inc"
-#undef KIND
 
 Registry<LayerKind>& kinds() {
-  static Registry<LayerKind> all("layer", {
-#define KIND(NAME) &layer_##NAME,
-#include "generated/layers.inc"
-#undef KIND
-                                          });
+  static Registry<LayerKind> all("layer", {MILLRACE_FOUND_LAYERS});
   return all;
 }
 

@@ -8,16 +8,10 @@
 
 namespace millrace::optim {
 
-#define KIND(NAME) extern const ScheduleKind schedule_##NAME;
 #include "generated/schedules.inc"
-#undef KIND
 
 Registry<ScheduleKind>& schedule_kinds() {
-  static Registry<ScheduleKind> kinds("schedule", {
-#define KIND(NAME) &schedule_##NAME,
-#include "generated/schedules.inc"
-#undef KIND
-                                                  });
+  static Registry<ScheduleKind> kinds("schedule", {MILLRACE_FOUND_SCHEDULES});
   return kinds;
 }
 

@@ -2,16 +2,10 @@
 
 namespace millrace {
 
-#define KIND(NAME) extern const Rule rule_##NAME;
 #include "generated/rules.inc"
-#undef KIND
 
 Registry<Rule>& rules() {
-#define KIND(NAME) &rule_##NAME,
-  static Registry<Rule> all("rule", {
-#include "generated/rules.inc"
-                                    });
-#undef KIND
+  static Registry<Rule> all("rule", {MILLRACE_FOUND_RULES});
   return all;
 }
 

@@ -12,9 +12,7 @@
 
 namespace millrace::data {
 
-#define KIND(NAME) extern const StreamFormat stream_format_##NAME;
 #include "generated/stream_formats.inc"
-#undef KIND
 
 namespace {
 
@@ -150,11 +148,7 @@ class PartedStream final : public Stream {
 }  // namespace
 
 Registry<StreamFormat>& stream_formats() {
-#define KIND(NAME) &stream_format_##NAME,
-  static Registry<StreamFormat> all("format of streams", {
-#include "generated/stream_formats.inc"
-                                                         });
-#undef KIND
+  static Registry<StreamFormat> all("format of streams", {MILLRACE_FOUND_STREAM_FORMATS});
   return all;
 }
 
