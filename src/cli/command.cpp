@@ -119,14 +119,14 @@ Command& Command::footer(const std::string& text) {
   return *this;
 }
 
-Action Command::choose(const std::vector<Verb>& verbs) {
+Action Command::choose(const std::vector<const Verb*>& verbs) {
   CLI::App& app = app_of(app_);
   app.require_subcommand(1);
   auto actions = std::make_shared<std::vector<std::pair<CLI::App*, Action>>>();
-  for (const Verb& verb : verbs) {
-    CLI::App* sub = app.add_subcommand(verb.name, verb.summary)->fallthrough();
+  for (const Verb* verb : verbs) {
+    CLI::App* sub = app.add_subcommand(verb->name, verb->summary)->fallthrough();
     Command command(sub);
-    actions->emplace_back(sub, verb.declare(command));
+    actions->emplace_back(sub, verb->declare(command));
   }
   return [actions] {
     for (const auto& [sub, action] : *actions)
@@ -149,10 +149,10 @@ int run_command_line(int argc, char** argv) {
   std::vector<Action> actions;
   std::vector<CLI::App*> subcommands;
   int threads = 0;
-  for (const Verb& verb : verbs()) {
-    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+  for (const Verb* verb : verbs()) {
+    CLI::App* sub = app.add_subcommand(verb->name, verb->summary);
     Command command(sub);
-    actions.push_back(verb.declare(command));
+    actions.push_back(verb->declare(command));
     sub->add_option("--threads", threads,
                     "threads for all computing (default: all CPUs; results are the same)")
         ->check(CLI::Range(1, 4096));

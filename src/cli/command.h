@@ -30,7 +30,7 @@ class Command {
   /// Text under the options of --help: examples first.
   Command& footer(const std::string& text);
   /// For a verb that consists of verbs, as `millrace data head`: the action runs the one that was given.
-  Action choose(const std::vector<Verb>& verbs);
+  Action choose(const std::vector<const Verb*>& verbs);
 
  private:
   friend int run_command_line(int argc, char** argv);
@@ -45,7 +45,7 @@ struct Verb {
 };
 
 /// Every verb, in the order of the help text.
-const std::vector<Verb>& verbs();
+const std::vector<const Verb*>& verbs();
 
 /// Parses and runs. 0: success, 1: an error (printed as one message), 2: wrong usage.
 int run_command_line(int argc, char** argv);

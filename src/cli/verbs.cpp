@@ -1,41 +1,21 @@
 // The lists of verbs, as CMake found them.
 #include "cli/verbs.h"
 
-#include <algorithm>
+#include "base/registry.h"
 
 namespace millrace::cli {
 
-#define KIND(NAME) extern const Verb NAME##_verb;
-#include "generated/verbs.inc"
-#undef KIND
-#define KIND(NAME) extern const Verb data_##NAME##_verb;
 #include "generated/data_verbs.inc"
-#undef KIND
+#include "generated/verbs.inc"
 
-namespace {
-
-std::vector<Verb> by_place(std::vector<Verb> list) {
-  std::stable_sort(list.begin(), list.end(), [](const Verb& a, const Verb& b) { return a.place < b.place; });
-  return list;
+const std::vector<const Verb*>& verbs() {
+  static const Registry<Verb> all("verb", {MILLRACE_FOUND_VERBS});
+  return all.all();
 }
 
-}  // namespace
-
-const std::vector<Verb>& verbs() {
-#define KIND(NAME) NAME##_verb,
-  static const std::vector<Verb> list = by_place({
-#include "generated/verbs.inc"
-  });
-#undef KIND
-  return list;
-}
-
-std::vector<Verb> data_verbs() {
-#define KIND(NAME) data_##NAME##_verb,
-  return by_place({
-#include "generated/data_verbs.inc"
-  });
-#undef KIND
+const std::vector<const Verb*>& data_verbs() {
+  static const Registry<Verb> all("verb of data", {MILLRACE_FOUND_DATA_VERBS});
+  return all.all();
 }
 
 }  // namespace millrace::cli

@@ -19,6 +19,6 @@ inline constexpr const char* checkpoint_doc =
     "which one of the run: best (train.keep_best), or the number of a step; by default the last";
 
 /// Those of `millrace data`, in the order of the help text.
-std::vector<Verb> data_verbs();
+const std::vector<const Verb*>& data_verbs();
 
 }  // namespace millrace::cli

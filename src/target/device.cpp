@@ -12,9 +12,7 @@
 
 namespace millrace {
 
-#define KIND(NAME) extern const TargetKind target_##NAME;
 #include "generated/targets.inc"
-#undef KIND
 
 namespace {
 
@@ -24,13 +22,10 @@ constexpr const char* kHost = "cpu";
 /// A device for each target, and those that the program adds.
 Registry<Device>& all_devices() {
   static Registry<Device>& all = *[] {
-#define KIND(NAME) new Device{target_##NAME.name, &target_##NAME},
     // Devices stay for the rest of the process, as arrays may.
-    static const std::vector<const Device*> targets = {
-#include "generated/targets.inc"
-    };
-#undef KIND
-    return new Registry<Device>("device", targets);
+    std::vector<const Device*> devices;
+    for (const TargetKind* kind : {MILLRACE_FOUND_TARGETS}) devices.push_back(new Device{kind->name, kind});
+    return new Registry<Device>("device", devices);
   }();
   return all;
 }
