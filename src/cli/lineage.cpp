@@ -35,27 +35,6 @@ std::string command_text(const std::vector<std::string>& words) {
   return text;
 }
 
-Json origin_json(const train::Origin& origin) {
-  std::vector<Json> data;
-  for (const auto& [role, print] : origin.data)
-    data.push_back(json_object({{"role", Json(role)},
-                                {"source", print.source},
-                                {"samples", print.samples},
-                                {"read", print.read},
-                                {"digest", print.digest}}));
-  return json_object({{"time", Json(origin.time)},
-                      {"step", origin.step},
-                      {"command", origin.command},
-                      {"folder", origin.folder},
-                      {"version", origin.version},
-                      {"program", origin.program},
-                      {"cpu", origin.cpu},
-                      {"system", origin.system},
-                      {"threads", origin.threads},
-                      {"seed", origin.seed},
-                      {"data", data}});
-}
-
 /// The numbers that the newest checkpoint has of the last test.
 std::vector<std::pair<std::string, double>> numbers_of(const train::Checkpoint& checkpoint) {
   std::vector<std::pair<std::string, double>> numbers;
@@ -100,7 +79,7 @@ int run_lineage(const LineageArguments& a) {
                                  {"lr_factor", each.lr_factor},
                                  {"time", each.time}}));
     std::vector<std::pair<std::string, double>> numbers;
-    for (const train::Origin& origin : origins) begun.push_back(origin_json(origin));
+    for (const train::Origin& origin : origins) begun.push_back(Json::raw(train::origin_json(origin)));
     for (const train::Applied& each : journal)
       changes.push_back(json_object({{"step", Json(each.step)},
                                      {"key", each.change.key},

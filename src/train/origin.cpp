@@ -45,27 +45,6 @@ std::string system_name() {
   return ::uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "";
 }
 
-ordered json_of(const Origin& origin) {
-  ordered data = ordered::array();
-  for (const auto& [role, print] : origin.data)
-    data.push_back({{"role", role},
-                    {"source", print.source},
-                    {"samples", print.samples},
-                    {"read", print.read},
-                    {"digest", print.digest}});
-  return {{"time", origin.time},
-          {"step", origin.step},
-          {"command", origin.command},
-          {"folder", origin.folder},
-          {"version", origin.version},
-          {"program", origin.program},
-          {"cpu", origin.cpu},
-          {"system", origin.system},
-          {"threads", origin.threads},
-          {"seed", origin.seed},
-          {"data", data}};
-}
-
 Origin origin_of(const nlohmann::json& json) {
   Origin origin;
   json.at("time").get_to(origin.time);
@@ -109,6 +88,28 @@ Origin origin_now(int64_t step, int64_t seed) {
   return origin;
 }
 
+std::string origin_json(const Origin& origin) {
+  ordered data = ordered::array();
+  for (const auto& [role, print] : origin.data)
+    data.push_back({{"role", role},
+                    {"source", print.source},
+                    {"samples", print.samples},
+                    {"read", print.read},
+                    {"digest", print.digest}});
+  const ordered json = {{"time", origin.time},
+                        {"step", origin.step},
+                        {"command", origin.command},
+                        {"folder", origin.folder},
+                        {"version", origin.version},
+                        {"program", origin.program},
+                        {"cpu", origin.cpu},
+                        {"system", origin.system},
+                        {"threads", origin.threads},
+                        {"seed", origin.seed},
+                        {"data", data}};
+  return json.dump(-1, ' ', false, ordered::error_handler_t::replace);
+}
+
 void write_origin(const RunFolder& run, const Origin& origin) {
   const std::filesystem::path path = run.origin();
   std::error_code error;
@@ -119,8 +120,7 @@ void write_origin(const RunFolder& run, const Origin& origin) {
     if (whole != text.size()) std::filesystem::resize_file(path, whole, error);
   }
   // Added to, not written anew: where the disk is nearly full, that takes no second copy.
-  append_lines(path, json_of(origin).dump(-1, ' ', false, ordered::error_handler_t::replace) + "\n",
-               "write where the run comes from");
+  append_lines(path, origin_json(origin) + "\n", "write where the run comes from");
 }
 
 std::vector<Origin> parse_origins(std::string_view text, const std::string& name) {

@@ -37,6 +37,8 @@ struct Origin {
 
 /// Of this process, now.
 Origin origin_now(int64_t step, int64_t seed);
+/// As it stands in a line.
+std::string origin_json(const Origin& origin);
 /// Appends a line. IoError.
 void write_origin(const RunFolder& run, const Origin& origin);
 /// All lines, the first is the run's beginning; none of a run that an older Millrace made. InputError names a
