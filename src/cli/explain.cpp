@@ -16,6 +16,7 @@
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 #include "runtime/profile.h"
+#include "train/trainer.h"
 
 namespace millrace::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <millrace/program.h>
+#include <millrace/run.h>
 #include <millrace/session.h>
 
 #include "cli/command.h"
 #include "cli/zoo.h"
-#include "train/trainer.h"
 
 namespace millrace::cli {
 

@@ -9,6 +9,7 @@
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "runtime/run_clock.h"
+#include "train/trainer.h"
 
 namespace millrace::cli {
 namespace {
