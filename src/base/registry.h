@@ -49,7 +49,8 @@ class Registry {
                      fmt::join(known, ", "));
   }
   /// For the rest of the process; what was made before does not know it. `parts`: by name, whether it has
-  /// what it must have. InputError when one is missing, or the name is taken or none.
+  /// what it must have. InputError when one is missing, or its line of documentation, or the name is taken or
+  /// none.
   const Kind& add(Kind kind, std::initializer_list<std::pair<const char*, bool>> parts = {}) {
     const std::string_view name = kind.name;
     if (name.empty() || name.find_first_of(" \t\n=,") != std::string_view::npos)
@@ -58,6 +59,8 @@ class Registry {
       if (!given) fail<InputError>("the {} '{}' lacks its `{}`", what_, name, part);
     const std::lock_guard lock(adding_);
     if (find(name)) fail<InputError>("there is {} '{}' already", a(what_), name);
+    if constexpr (requires { kind.doc; })
+      if (kind.doc.empty()) fail<InputError>("the {} '{}' lacks its `doc`", what_, name);
     const Kind& added = own_.emplace_back(std::move(kind));
     std::vector<const Kind*>& list = lists_.emplace_back(all());
     insert(list, added);

@@ -16,6 +16,12 @@ using Rest = std::vector<std::string>;
 
 bool is_word(const Setting& setting) { return setting.name[0] >= 'A' && setting.name[0] <= 'Z'; }
 
+/// A word that need not be there.
+bool is_text_with_default(const Setting& setting) {
+  const auto* text = std::get_if<std::string>(&setting.usual);
+  return text && !text->empty();
+}
+
 /// Numbers within the setting's bounds; what is wrong, as a message.
 double bounded_number(const Setting& setting, std::string_view word) {
   const auto value = number_from<double>(word);
@@ -71,8 +77,15 @@ Settings settings_of(std::vector<std::string> words, const std::vector<Setting>&
   for (const Setting& setting : declared) {
     if (is_word(setting)) {
       if (optional && words.empty()) continue;
+      if (is_text_with_default(setting) && next == words.size()) continue;
+      const auto left = words.begin() + static_cast<std::ptrdiff_t>(next);
       if (std::holds_alternative<Rest>(setting.usual) && next < words.size()) {
-        settings.set(setting.name, Rest(words.begin() + static_cast<std::ptrdiff_t>(next), words.end()));
+        settings.set(setting.name, Rest(left, words.end()));
+        next = words.size();
+        continue;
+      }
+      if (setting.path && next < words.size()) {  // there may be spaces in it
+        settings.set(setting.name, fmt::format("{}", fmt::join(left, words.end(), " ")));
         next = words.size();
         continue;
       }
@@ -97,7 +110,8 @@ std::string usage_of(const std::string& name, const std::vector<Setting>& settin
   std::string needed, rest;
   for (const Setting& setting : settings) {
     if (is_word(setting))
-      needed += (needed.empty() ? "" : " ") + setting.name +
+      needed += (needed.empty() ? "" : " ") +
+                (is_text_with_default(setting) ? "[" + setting.name + "]" : setting.name) +
                 (std::holds_alternative<Rest>(setting.usual) ? " …" : "");
     else if (const auto* range = std::get_if<Range>(&setting.usual))
       rest += fmt::format(" [{}={:.4g}..{:.4g}]", setting.name, range->at(0), range->at(1));

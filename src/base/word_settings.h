@@ -13,9 +13,9 @@
 namespace millrace {
 
 /// How the settings are written: "affine DEGREES [translate=0] [scale=1..1]". Names in CAPITALS are words
-/// that must be there, in their order (with `optional` all of them or none), and a list of texts takes all
-/// that are left, one at least; true or false is the name or nothing; other numbers are name=0.5, two numbers
-/// (a range) name=0.5..1, at any place.
+/// that must be there, in their order (with `optional` all of them or none; a text that is usually something
+/// may be missing), and a list of texts, or a file's name, takes all that are left, one at least; true or
+/// false is the name or nothing; other numbers are name=0.5, two numbers (a range) name=0.5..1, at any place.
 std::string usage_of(const std::string& name, const std::vector<Setting>& settings, bool optional = false);
 /// The settings of such a text, whose first word is the name. InputError quotes the text, and says what is
 /// wrong and the usage. `what`: "augmentation".

@@ -209,12 +209,6 @@ std::string metrics_help() {
   return text;
 }
 
-std::string logs_help() {
-  std::string text;
-  for (const track::LogKind* kind : track::log_kinds().all()) text += kind_help(kind->usage, kind->doc);
-  return text;
-}
-
 Action declare_train(Command& command) {
   auto a = std::make_shared<TrainArguments>();
   command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
@@ -247,7 +241,8 @@ Action declare_train(Command& command) {
           "\nAugmentations (input.augment), of pictures:\n" +
           kinds_help(data::augmentations().all(), data::augmentation_usages()) + "\nOrders (data.order):\n" +
           kinds_help(data::order_kinds().all(), data::order_usages()) + "\nMetrics (eval.metrics):\n" +
-          metrics_help() + "\nLogs (train.log):\n" + logs_help());
+          metrics_help() + "\nLogs (train.log):\n" +
+          kinds_help(track::log_kinds().all(), track::log_usages()));
   return [a] { return run_train(*a); };
 }
 

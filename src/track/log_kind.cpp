@@ -1,5 +1,6 @@
 #include "track/log_kind.h"
 
+#include "base/word_settings.h"
 #include "base/words.h"
 
 namespace millrace::track {
@@ -13,23 +14,29 @@ Registry<LogKind>& log_kinds() {
 
 namespace {
 
-/// The kind that a text begins with, and what stands behind it.
-std::pair<const LogKind*, std::string> split_log(const std::string& text) {
-  const std::string_view whole = trimmed(text);
-  const size_t end = std::min(whole.find_first_of(" \t"), whole.size());
-  return {&log_kinds().at(whole.substr(0, end)), std::string(trimmed(whole.substr(end)))};
+/// The kind that a text begins with, and what it is told behind its name.
+std::pair<const LogKind*, Settings> parse_log(const std::string& text) {
+  const std::vector<std::string> words = split_words(text);
+  const LogKind& kind = log_kinds().at(words.empty() ? "" : words[0]);
+  return {&kind, parse_words("log", text, kind.settings)};
 }
 
 }  // namespace
 
+std::vector<std::string> log_usages() {
+  std::vector<std::string> usages;
+  for (const LogKind* kind : log_kinds().all()) usages.push_back(usage_of(kind->name, kind->settings));
+  return usages;
+}
+
 std::unique_ptr<Sink> open_log(const std::string& text, const LoggedRun& run) {
-  const auto [kind, where] = split_log(text);
-  return kind->open(where, run);
+  const auto [kind, settings] = parse_log(text);
+  return kind->open(settings, run);
 }
 
 void check_log(const std::string& text) {
-  const auto [kind, where] = split_log(text);
-  if (kind->check) kind->check(where);
+  const auto [kind, settings] = parse_log(text);
+  if (kind->check) kind->check(settings);
 }
 
 }  // namespace millrace::track

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/settings.h>
+
 #include "base/registry.h"
 #include "track/record.h"
 
@@ -30,12 +32,12 @@ struct LoggedRun {
 };
 
 struct LogKind {
-  std::string name, usage, doc;
-  /// `where`: what stands behind the name. InputError when it is nothing to log to; IoError when it cannot be
-  /// written to.
-  std::unique_ptr<Sink> (*open)(const std::string& where, const LoggedRun& run) = nullptr;
-  /// InputError, worded to follow the key, where `where` can be none. Nothing is opened.
-  void (*check)(const std::string& where) = nullptr;
+  std::string name, doc;
+  std::vector<Setting> settings;  // as words (base/word_settings.h)
+  /// InputError when it is nothing to log to; IoError when it cannot be written to.
+  std::unique_ptr<Sink> (*open)(const Settings& settings, const LoggedRun& run) = nullptr;
+  /// InputError, worded to follow the key, where these settings can be none. Nothing is opened.
+  void (*check)(const Settings& settings) = nullptr;
 };
 
 #define MILLRACE_LOG(NAME)         \
@@ -43,6 +45,8 @@ struct LogKind {
   const LogKind log_##NAME
 
 Registry<LogKind>& log_kinds();
+/// "sqlite FILE", of all.
+std::vector<std::string> log_usages();
 /// Opens "sqlite runs/all.sqlite".
 std::unique_ptr<Sink> open_log(const std::string& text, const LoggedRun& run);
 /// InputError, worded to follow the key, for a text that names no log.

@@ -12,6 +12,9 @@ struct Animal {
   std::string name;
   int place = 0;
 };
+struct Plant {
+  std::string name, doc;
+};
 
 }  // namespace
 
@@ -42,4 +45,7 @@ TEST_CASE("kinds that are there already, have no proper name, or lack a part are
   CHECK(animals.names() == std::vector<std::string>{"dog", "cat"});
   CHECK_THROWS_WITH_AS(animals.at("cad"), "there is no animal 'cad'; did you mean 'cat'? (dog, cat)",
                        InputError);
+  Registry<Plant> plants("plant", {});
+  CHECK_THROWS_WITH_AS(plants.add({"ash", ""}), "the plant 'ash' lacks its `doc`", InputError);
+  CHECK(plants.add({"elm", "a tree"}).doc == "a tree");
 }

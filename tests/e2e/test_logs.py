@@ -105,7 +105,7 @@ def test_logs_that_are_none_are_refused_before_training(recipe, millrace, tmp_pa
         return millrace("train", recipe, *changes, "--out", tmp_path / "run", code=1).stderr
 
     assert "there is no log 'sqlit' (did you mean 'sqlite'?)" in refused("train.log=[sqlit x]") or "sqlite" in refused("train.log=[sqlit x]")
-    assert "train.log: sqlite wants a file" in refused("train.log=[sqlite]")
+    assert 'train.log: log "sqlite": FILE is missing; write it as sqlite FILE' in refused("train.log=[sqlite]")
     assert "train.log: mlflow wants the address" in refused("train.log=[mlflow here]")
     assert not (tmp_path / "run").exists()
     (tmp_path / "no.sqlite").write_text("a text, and no database" * 100)

@@ -4,12 +4,61 @@
 
 #include <millrace/error.h>
 
+#include "backend/cpu/target.h"
+#include "baseline/baseline.h"
+#include "check/check.h"
+#include "data/augment/augment.h"
+#include "data/formats/formats.h"
+#include "data/formats/streams/stream.h"
+#include "data/order/order.h"
+#include "eval/metric.h"
+#include "nn/layers/layer.h"
 #include "nn/models/architecture.h"
 #include "optim/kinds.h"
+#include "optim/schedules/schedule.h"
+#include "passes/pass.h"
+#include "passes/rules/rule.h"
+#include "session/format.h"
 #include "task/input.h"
+#include "task/loss.h"
 #include "task/output.h"
+#include "track/log_kind.h"
 
 using namespace millrace;
+
+TEST_CASE("every kind has a line of documentation, and so have its settings") {
+  const auto look = [](const auto& registry) {
+    for (const auto* kind : registry.all()) {
+      INFO(std::string(kind->name));
+      CHECK(!kind->doc.empty());
+      CHECK(kind->doc.find('\n') == std::string::npos);
+      if constexpr (requires { kind->settings; })
+        for (const Setting& setting : kind->settings) {
+          INFO(setting.name);
+          CHECK(!setting.doc.empty());
+        }
+    }
+  };
+  look(passes());
+  look(rules());
+  look(cpu::providers());
+  look(model_formats());
+  look(optim::optimizer_kinds());
+  look(optim::schedule_kinds());
+  look(nn::architectures());
+  look(nn::layers::kinds());
+  look(data::formats());
+  look(data::stream_formats());
+  look(data::augmentations());
+  look(data::order_kinds());
+  look(eval::metric_kinds());
+  look(track::log_kinds());
+  look(task::input_kinds());
+  look(task::output_kinds());
+  look(task::loss_kinds());
+  look(check::check_kinds());
+  look(baseline::baseline_kinds());
+}
 
 TEST_CASE("kinds of a program's own need their parts, and a name that is not taken") {
   const auto copied = [](auto kind, const char* name) {

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <mutex>
 
+#include <millrace/error.h>
+
 #include "track/aside.h"
 
 using namespace millrace::track;
@@ -24,6 +26,19 @@ TEST_CASE("slow logs get ten steps a second, longer records at 200 values a seco
   CHECK(counts[0] <= 20);
   CHECK(counts[1] == 4);
   CHECK(counts[2] == 4);
+}
+
+TEST_CASE("a log is a name and its settings as words") {
+  CHECK(log_usages() == std::vector<std::string>{"mlflow URL [EXPERIMENT]", "sqlite FILE"});
+  for (const char* log : {"sqlite all runs.sqlite", "mlflow http://a", "mlflow https://a.b mine"})
+    CHECK_NOTHROW(check_log(log));
+  CHECK_THROWS_WITH_AS(check_log("sqlite"), "log \"sqlite\": FILE is missing; write it as sqlite FILE",
+                       millrace::InputError);
+  CHECK_THROWS_WITH_AS(
+      check_log("mlflow http://a b c"),
+      "log \"mlflow http://a b c\": \"c\" is too much; write it as mlflow URL [EXPERIMENT]",
+      millrace::InputError);
+  CHECK_THROWS_WITH_AS(check_log(""), doctest::Contains("there is no log ''"), millrace::InputError);
 }
 
 TEST_CASE("a log aside holds up nobody until it is finished") {

@@ -151,6 +151,8 @@ struct UnknownInputs : InputError {
 /// The names of the graph's inputs that a value depends on.
 std::vector<std::string> inputs_behind(const Graph& graph, Value value);
 
+/// What an operator means and what it can be told, ONNX's specification says, for each opset: a rule declares
+/// neither.
 struct ImportRule {
   std::string_view name;  // "Conv", "ai_onnx_ml_Scaler"
   Items (*run)(ImportCall& call);

@@ -1,4 +1,5 @@
 // MLflow's tracking server, by its REST interface (mlflow.org/docs/latest/rest-api.html).
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -7,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "base/words.h"
 #include "data/io/http_client.h"
 #include "track/aside.h"
 #include "track/log_kind.h"
@@ -38,14 +38,12 @@ struct MlflowAddress {
   std::string server, experiment;
 };
 
-/// "http://localhost:5000 my-experiment"
-MlflowAddress address_of(const std::string& where) {
-  const std::vector<std::string> words = split_words(where);
-  if (words.empty() || words.size() > 2 || !words[0].starts_with("http"))
+MlflowAddress address_of(const Settings& settings) {
+  MlflowAddress address{settings.text("URL"), settings.text("EXPERIMENT")};
+  if (!address.server.starts_with("http"))
     fail<InputError>(
         "mlflow wants the address of a server, and the name of an experiment: \"mlflow http://localhost:5000 "
         "letters\"");
-  MlflowAddress address{words[0], words.size() > 1 ? words[1] : "millrace"};
   while (address.server.ends_with('/')) address.server.pop_back();
   return address;
 }
@@ -223,20 +221,25 @@ class Mlflow final : public Sink {
   size_t refused_ = 0;  // points
 };
 
-void check_mlflow(const std::string& where) { (void)address_of(where); }
+void check_mlflow(const Settings& settings) { (void)address_of(settings); }
 
-std::unique_ptr<Sink> open_mlflow(const std::string& where, const LoggedRun& run) {
+std::unique_ptr<Sink> open_mlflow(const Settings& settings, const LoggedRun& run) {
+  const MlflowAddress address = address_of(settings);
   try {
     // A server that hangs must hold up no other log, and no checkpoint.
-    return std::make_unique<Aside>(std::make_unique<Mlflow>(address_of(where), run));
+    return std::make_unique<Aside>(std::make_unique<Mlflow>(address, run));
   } catch (const json::exception&) {
-    fail<IoError>("{}: its answers are not those of MLflow; check the address in train.log", where);
+    fail<IoError>("{}: its answers are not those of MLflow; check the address in train.log", address.server);
   }
 }
 
 }  // namespace
 
-MILLRACE_LOG(mlflow){"mlflow", "mlflow URL [EXPERIMENT]",
-                     "MLflow's tracking server, ten steps a second at most", open_mlflow, check_mlflow};
+MILLRACE_LOG(mlflow){.name = "mlflow",
+                     .doc = "MLflow's tracking server, ten steps a second at most",
+                     .settings = {{"URL", "of the server", std::string()},
+                                  {"EXPERIMENT", "that the run is one of", std::string("millrace")}},
+                     .open = open_mlflow,
+                     .check = check_mlflow};
 
 }  // namespace millrace::track

@@ -226,18 +226,16 @@ class RunDatabase final : public Sink {
   bool away_ = false;
 };
 
-void check_sqlite(const std::string& where) {
-  if (where.empty()) fail<InputError>("sqlite wants a file: \"sqlite runs/all.sqlite\"");
-}
-
-std::unique_ptr<Sink> open_sqlite(const std::string& where, const LoggedRun& run) {
-  return std::make_unique<RunDatabase>((run.base / where).string(), run);
+std::unique_ptr<Sink> open_sqlite(const Settings& settings, const LoggedRun& run) {
+  return std::make_unique<RunDatabase>((run.base / settings.text("FILE")).string(), run);
 }
 
 }  // namespace
 
-MILLRACE_LOG(sqlite){"sqlite", "sqlite FILE",
-                     "a database of runs, one for as many as use it: tables runs, params and metrics",
-                     open_sqlite, check_sqlite};
+MILLRACE_LOG(sqlite){
+    .name = "sqlite",
+    .doc = "a database of runs, one for as many as use it: tables runs, params and metrics",
+    .settings = {{.name = "FILE", .doc = "of the database", .usual = std::string(), .path = true}},
+    .open = open_sqlite};
 
 }  // namespace millrace::track

@@ -86,7 +86,7 @@ bool is_text(std::span<const uint8_t> head) {
 }  // namespace
 
 MILLRACE_STREAM_FORMAT(jsonl){
-    "jsonl", 30,
+    "jsonl", "JSON lines", 30,
     [](std::string_view, std::span<const uint8_t> head) {
       std::string_view text = text_of(head);
       if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -96,7 +96,7 @@ MILLRACE_STREAM_FORMAT(jsonl){
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false); }};
 
 MILLRACE_STREAM_FORMAT(csv){
-    "csv", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
+    "csv", "CSV or TSV", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(true); }};
 
 }  // namespace millrace::data

@@ -32,10 +32,12 @@ class PartedStream final : public Stream {
     const auto head = input_->peek(kHead);
     if (head.empty()) fail<InputError>("{}: gives nothing; check the command or the file", parts_[0]);
     const StreamFormat* found = format_of_head(parts_[0], head);
-    if (!found)
-      fail<InputError>(
-          "{}: is none of the formats that are read as a stream (tar, TFRecord, JSON lines, CSV), or damaged",
-          parts_[0]);
+    if (!found) {
+      std::vector<std::string> known;
+      for (const StreamFormat* format : stream_formats().all()) known.push_back(format->doc);
+      fail<InputError>("{}: is none of the formats that are read as a stream ({}), or damaged", parts_[0],
+                       fmt::join(known, ", "));
+    }
     format_ = found->name;
     cutter_ = found->make();
     cutter_->begin(*input_);

@@ -105,8 +105,9 @@ class StreamCutter {
 
 /// A format that is read as a stream.
 struct StreamFormat {
-  std::string name;  // of its Format
-  int place = 0;     // in the order in which a stream is tried; the library's have 10, 20 …
+  std::string name;      // of its Format
+  std::string doc = {};  // "JSON lines"
+  int place = 0;         // in the order in which a stream is tried; the library's have 10, 20 …
   bool (*matches)(std::string_view path, std::span<const uint8_t> head) = nullptr;
   std::unique_ptr<StreamCutter> (*make)() = nullptr;
 };

@@ -114,7 +114,8 @@ class TarCutter final : public StreamCutter {
 }  // namespace
 
 MILLRACE_STREAM_FORMAT(tar){
-    "webdataset", 20, [](std::string_view, std::span<const uint8_t> head) { return is_tar_header(head); },
+    "webdataset", "tar", 20,
+    [](std::string_view, std::span<const uint8_t> head) { return is_tar_header(head); },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<TarCutter>(); }};
 
 }  // namespace millrace::data

@@ -41,7 +41,8 @@ class TfRecordCutter final : public StreamCutter {
 }  // namespace
 
 MILLRACE_STREAM_FORMAT(tfrecord){
-    "tfrecord", 10, [](std::string_view, std::span<const uint8_t> head) { return begins_record(head); },
+    "tfrecord", "TFRecord", 10,
+    [](std::string_view, std::span<const uint8_t> head) { return begins_record(head); },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<TfRecordCutter>(); }};
 
 }  // namespace millrace::data
