@@ -245,6 +245,30 @@ def test_tables_of_kinds_on_the_page_of_recipes_are_what_the_kinds_declare(millr
         assert set(re.findall(r"`([\w-]+)`", metrics)) == set(said[1].split(", but ")[1].split(", ")), kind
 
 
+def kinds_in_table(page, head):
+    """Of each kind that the first cells name the keys in the last one."""
+    rows = [re.split(r" *\| *", line)[1:-1] for line in re.split(rf"^\| `{head}` \|.*\n\|-.*\n", prose(page), flags=re.M)[1].split("\n\n")[0].splitlines()]
+    return {kind: re.findall(r"`(\w+)`", row[-1]) for row in rows for kind in re.findall(r"`([\w.-]+)`", row[0])}
+
+
+def test_tables_of_models_optimizers_and_schedules_are_what_the_kinds_declare(millrace):
+    help_text = millrace("train", "--help").stdout
+    page = prose("docs/recipes.md")
+    models = keys_of_kinds(help_text, "model")
+    models["model.onnx"] = [key for key in models.pop("onnx") if key != "onnx_file"]
+    assert kinds_in_table("docs/recipes.md", "model.kind") == models
+
+    common = re.findall(r"^  train\.optimizer\.(\w+)", re.search(r"^Of each optimizer:\n((?:  .*\n)+)", help_text, re.M)[1], re.M)
+    said = re.search(r"^Each optimizer also takes (.*?)\. ", page, re.M)[1]
+    assert re.findall(r"`(\w+)`", re.sub(r" \(.*?\)", "", said.split("; `lbfgs`")[0])) == common
+    declared = keys_of_kinds(help_text, "train.optimizer")
+    assert kinds_in_table("docs/recipes.md", "train.optimizer.kind") == {kind: [key for key in keys if key not in common] for kind, keys in declared.items()}
+
+    declared = keys_of_kinds(help_text, "train.schedule")
+    assert all("warmup" in keys for keys in declared.values())
+    assert kinds_in_table("docs/recipes.md", "train.schedule.kind") == {kind: [key for key in keys if key != "warmup"] for kind, keys in declared.items()}
+
+
 def test_code_of_the_guide_is_the_code_that_is_tested():
     test = (ROOT / "tests/nn/guide_test.cpp").read_text()
     # The test prints into a text, and its files lie in a folder of its own.
@@ -309,6 +333,8 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
     assert in_table == listed("Augmentations")
     assert flat("docs/recipes.md", "| layer |") == listed("Layers")
     assert names(flat("docs/data.md", "| `data.order` |")) == names(listed("Orders"))
+    further = (ROOT / "docs/recipes.md").read_text().split("### Further logs")[1].split("\n#")[0]
+    assert set(re.findall(r"^- `([^`]+)`", further, re.M)) == listed("Logs")
     assert flat("docs/predict.md", "| output | in the object") == kinds("output.kind")
     assert flat("docs/predict.md", "| output | results") == kinds("output.kind")
     for metric in names(listed("Metrics")):
