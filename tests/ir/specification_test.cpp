@@ -1,6 +1,10 @@
-// docs/ir.md: its example is a graph, and it names every class, dtype and property value that there is.
-#include <algorithm>
+// docs/ir.md: its example is a graph, and it names every class, dtype, property and property value that there
+// is.
 #include <doctest/doctest.h>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include <millrace/graph.h>
@@ -13,6 +17,62 @@ using namespace millrace;
 namespace {
 
 std::string specification() { return read_text(MILLRACE_DOCS "/ir.md"); }
+
+/// All that `pattern` finds: its first group.
+std::set<std::string> all_found(const std::string& text, const char* pattern) {
+  const std::regex wanted(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at)
+    found.insert((*at)[1].str());
+  return found;
+}
+
+std::string value_name(Arithmetic value) {
+  switch (value) {
+    case Arithmetic::narrow:
+      return "narrow";
+    case Arithmetic::follows:
+      return "follows";
+    case Arithmetic::full:
+      return "full";
+  }
+  return "?";
+}
+std::string value_name(ErrorGrowth value) {
+  switch (value) {
+    case ErrorGrowth::none:
+      return "none";
+    case ErrorGrowth::large:
+      return "large";
+    case ErrorGrowth::decisive:
+      return "decisive";
+  }
+  return "?";
+}
+std::string value_name(Repeat value) {
+  switch (value) {
+    case Repeat::free:
+      return "free";
+    case Repeat::cheap:
+      return "cheap";
+    case Repeat::costly:
+      return "costly";
+    case Repeat::never:
+      return "never";
+  }
+  return "?";
+}
+std::string value_name(Logits value) {
+  switch (value) {
+    case Logits::none:
+      return "none";
+    case Logits::row:
+      return "row";
+    case Logits::each:
+      return "each";
+  }
+  return "?";
+}
 
 }  // namespace
 
@@ -57,4 +117,40 @@ TEST_CASE("operators that the specification gives as examples of a class belong 
     CHECK(found > 0);
   }
   for (const DType dtype : all_dtypes()) CHECK(page.find("`" + dtype.name() + "`") != std::string::npos);
+}
+
+TEST_CASE("the specification has all properties, with the values that operators declare") {
+  const std::string page = specification(), head = "\n| Property | Values | Asked by |\n|---|---|---|\n";
+  REQUIRE(page.find(head) != std::string::npos);
+  const size_t begin = page.find(head) + head.size();
+  std::istringstream table(page.substr(begin, page.find("\n\n", begin) - begin));
+  std::map<std::string, std::set<std::string>> said;  // of each property the values
+  for (std::string line; std::getline(table, line);) {
+    const size_t end = line.find(" | ", 2);
+    for (const std::string& name : all_found(line.substr(0, end), "`(\\w+)`"))
+      said[name] = all_found(line.substr(end + 3, line.find(" | ", end + 3) - end - 3), "`(\\w+)`");
+  }
+
+  // Those that passes ask for stand together in the header, but for the two about windows.
+  const std::string header = read_text(MILLRACE_DOCS "/../include/millrace/operator.h");
+  const size_t from = header.find("// ---- What passes ask"), to = header.find("// ---- ONNX");
+  REQUIRE(from < to);
+  REQUIRE(to != std::string::npos);
+  const std::string members = std::regex_replace(header.substr(from, to - from), std::regex("//[^\n]*"), "");
+  std::set<std::string> declared = all_found(members, "(\\w+)(?: = [^;,]*)?[;,]"), named;
+  declared.insert({"window", "disjoint", "onnx", "onnx_rule"});
+  for (const auto& [name, values] : said) named.insert(name);
+  CHECK(named == declared);
+
+  std::set<std::string> arithmetic, errors, repeat, logits;
+  for (const Operator* op : all_operators()) {
+    arithmetic.insert(value_name(arithmetic_of(*op)));
+    errors.insert(value_name(op->errors));
+    repeat.insert(value_name(op->repeat));
+    logits.insert(value_name(op->logits));
+  }
+  CHECK(said["arithmetic"] == arithmetic);
+  CHECK(said["errors"] == errors);
+  CHECK(said["repeat"] == repeat);
+  CHECK(said["logits"] == logits);
 }
