@@ -1,10 +1,9 @@
-// Random changes that make another class of a sample; and changes at test time that training never made.
+// Random changes that make another class of a sample.
 #include <algorithm>
-#include <cctype>
 #include <limits>
 
 #include "base/format.h"
-#include "base/words.h"
+#include "check/changes.h"
 #include "check/check.h"
 #include "check/context.h"
 #include "data/table/select.h"
@@ -12,44 +11,6 @@
 
 namespace millrace::check {
 namespace {
-
-/// What the settings of an input say by a name of which `part` is a part: "augment", "spec_augment".
-std::vector<std::string> said_by(const task::Input& input, std::string_view part) {
-  std::vector<std::string> texts;
-  for (const Setting& setting : input.settings().declared()) {
-    if (setting.name.find(part) == std::string::npos) continue;
-    if (std::holds_alternative<std::vector<std::string>>(setting.usual))
-      for (const std::string& text : input.settings().texts(setting.name)) texts.push_back(text);
-    else if (std::holds_alternative<std::string>(setting.usual) &&
-             !input.settings().text(setting.name).empty())
-      texts.push_back(input.settings().text(setting.name));
-  }
-  return texts;
-}
-
-bool any_has(const std::vector<std::string>& texts, std::initializer_list<const char*> words) {
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return text.find(word) != std::string::npos; });
-  });
-}
-
-/// Classes that a mirror image may be another of: left and right, letters and digits.
-std::string mirrored_classes(const task::Task& task) {
-  std::vector<std::string> sides, signs;
-  size_t classes = 0;
-  for (const auto& output : task.outputs)
-    for (const std::string& name : output->classes()) {
-      ++classes;
-      const std::string lower = lower_case(name);
-      if (lower.find("left") != std::string::npos || lower.find("right") != std::string::npos)
-        sides.push_back(name);
-      if (name.size() == 1 && std::isalnum(static_cast<unsigned char>(name[0]))) signs.push_back(name);
-    }
-  if (sides.size() >= 2) return fmt::format("{}", fmt::join(sides, ", "));
-  // One or two such names may be anything.
-  return signs.size() >= 5 && signs.size() == classes ? fmt::format("{}", fmt::join(signs, ", ")) : "";
-}
 
 /// Rows of numbers with their classes.
 struct Samples {
@@ -191,41 +152,6 @@ Finding run_augmentation(Context& context) {
   return finding.verdict == Verdict::pass ? measured : worse(finding, measured);
 }
 
-Finding run_test_augmentation(Context& context) {
-  const task::Task* task = context.task();
-  if (!task) return not_for("no recipe: a model of C++");
-  Finding finding = not_for("evaluation looks at each sample in one way");
-  for (const auto& input : task->inputs) {
-    if (input->views() < 2) continue;
-    const std::vector<std::string> training = said_by(*input, "augment"), test = said_by(*input, "tta");
-    const std::string text = test.empty() ? "" : test[0];
-    // Also "shift" looks at mirror images.
-    const bool mirrors = any_has(test, {"flip", "shift"}),
-               mirrored = any_has(training, {"flip", "randaugment", "trivialaugment"}),
-               shifts = any_has(test, {"shift"}),
-               shifted = any_has(training, {"crop", "shift", "affine", "randaugment", "trivialaugment"});
-    const std::string classes = mirrored_classes(*task);
-    if (mirrors && !classes.empty())
-      finding =
-          worse(finding, failed(fmt::format("tta = \"{}\" looks at mirror images, and those of {} may be of "
-                                            "another class",
-                                            text, classes),
-                                "take tta = \"none\""));
-    else if ((mirrors && !mirrored) || (shifts && !shifted))
-      finding =
-          worse(finding, warned(fmt::format("tta = \"{}\" looks at {} samples, which training never makes",
-                                            text, mirrors && !mirrored ? "mirrored" : "shifted"),
-                                fmt::format("train with what is tested with ({} in input.augment), or take "
-                                            "tta = \"none\"",
-                                            mirrors && !mirrored ? "\"flip\"" : "\"random-shift 1\"")));
-    else
-      finding =
-          worse(finding, passed(fmt::format("tta = \"{}\": {} views, of kinds that training makes, too ({})",
-                                            text, input->views(), fmt::join(training, ", "))));
-  }
-  return finding;
-}
-
 }  // namespace
 
 MILLRACE_CHECK_KIND(augmentation){
@@ -235,16 +161,6 @@ MILLRACE_CHECK_KIND(augmentation){
     .matters = "a mirrored b is a d: a model that is told otherwise learns to tell neither",
     .place = 180,
     .run = run_augmentation,
-};
-
-MILLRACE_CHECK_KIND(test_augmentation){
-    .name = "test-augmentation",
-    .group = "data",
-    .doc = "test-time augmentation that looks at samples in ways that training never made",
-    .matters = "views that the model was not trained on make its mean worse, or right by chance",
-    .place = 185,
-    .quick = true,
-    .run = run_test_augmentation,
 };
 
 }  // namespace millrace::check

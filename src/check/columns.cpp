@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/contains.h"
 #include "base/fnv.h"
@@ -47,6 +49,24 @@ std::vector<std::string> target_columns(const task::Task& task) {
       for (const std::string& name : output->settings().texts("columns")) names.push_back(name);
   }
   return names;
+}
+
+/// Words of a column's name: "patientID" → patient, id.
+std::set<std::string> name_words(const std::string& name) {
+  std::set<std::string> words;
+  std::string word;
+  for (size_t i = 0; i <= name.size(); ++i) {
+    const char c = i < name.size() ? name[i] : ' ';
+    const bool letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
+    const bool begins = letter && std::isupper(static_cast<unsigned char>(c)) != 0 && !word.empty() &&
+                        i > 0 && std::islower(static_cast<unsigned char>(name[i - 1])) != 0;
+    if ((!letter || begins) && !word.empty()) {
+      words.insert(word);
+      word.clear();
+    }
+    if (letter) word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return words;
 }
 
 }  // namespace
@@ -147,6 +167,11 @@ const Column* find_column(const Columns& columns, const std::string& name) {
   for (const Column& column : columns.columns)
     if (column.name == name) return &column;
   return nullptr;
+}
+
+bool named_like(const std::string& name, std::initializer_list<const char*> list) {
+  const std::set<std::string> words = name_words(name);
+  return std::any_of(list.begin(), list.end(), [&](const char* word) { return words.contains(word); });
 }
 
 Moments moments_of(const std::vector<double>& numbers) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,6 +59,9 @@ Targets read_targets_of(const task::Output& output, const Context& context,
 
 /// A column of the set by its name; null.
 const Column* find_column(const Columns& columns, const std::string& name);
+
+/// Is one of these among the words of a column's name ("patientID": patient, id)?
+bool named_like(const std::string& name, std::initializer_list<const char*> list);
 
 /// Mean and standard deviation of those that are there.
 struct Moments {
