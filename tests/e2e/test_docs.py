@@ -335,6 +335,8 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
     assert names(flat("docs/data.md", "| `data.order` |")) == names(listed("Orders"))
     further = (ROOT / "docs/recipes.md").read_text().split("### Further logs")[1].split("\n#")[0]
     assert set(re.findall(r"^- `([^`]+)`", further, re.M)) == listed("Logs")
+    baselines = json.loads(millrace("baseline", "--list", "--json").stdout)
+    assert flat("docs/baseline.md", "| baseline |") == {each["baseline"] for each in baselines}
     assert flat("docs/predict.md", "| output | in the object") == kinds("output.kind")
     assert flat("docs/predict.md", "| output | results") == kinds("output.kind")
     for metric in names(listed("Metrics")):
