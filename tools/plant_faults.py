@@ -142,7 +142,7 @@ class Runner:
                 if self.cache.exists() and "/codegen/" not in fault["file"]:
                     # What is compiled is never written to again, only replaced.
                     shutil.copytree(self.cache, cache, copy_function=lambda a, b: os.link(a, b) if "/kernels/" in a else shutil.copy2(a, b))
-                environment |= {"MILLRACE_FAULT": str(fault["number"]), "MILLRACE_CACHE": str(cache)}
+                environment |= {"MILLRACE_FAULT": str(fault["number"]), "MILLRACE_TEST_CACHE": str(cache)}
             try:
                 done = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, timeout=limit or self.limit, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -91,9 +91,10 @@ def write_rankings(folder):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache():
-    """Where compiled kernels, choices, indexes and tokens are kept: beside the binary, never in the user's own cache folder."""
+    """Where compiled kernels, choices, indexes and tokens are kept: beside the binary (or in MILLRACE_TEST_CACHE), never in the user's
+    own cache folder, which MILLRACE_CACHE may name."""
     binary = Path(os.environ.get("MILLRACE", ROOT / "build/release/millrace"))
-    os.environ.setdefault("MILLRACE_CACHE", str(binary.resolve().parent / "test-cache"))
+    os.environ["MILLRACE_CACHE"] = os.environ.get("MILLRACE_TEST_CACHE", str(binary.resolve().parent / "test-cache"))
 
 
 @pytest.fixture(scope="session")

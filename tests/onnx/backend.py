@@ -17,7 +17,7 @@ from onnx.backend.test import BackendTest
 
 RUNNER = os.environ.get("MILLRACE_RUNNER", str(Path(__file__).resolve().parents[2] / "build/release/millrace_onnx_runner"))
 # Not the user's own.
-os.environ.setdefault("MILLRACE_CACHE", str(Path(RUNNER).resolve().parent / "test-cache"))
+os.environ["MILLRACE_CACHE"] = os.environ.get("MILLRACE_TEST_CACHE", str(Path(RUNNER).resolve().parent / "test-cache"))
 WRITE = {"tensor_type": numpy_helper.from_array, "sequence_type": numpy_helper.from_list, "optional_type": numpy_helper.from_optional}
 READ = {
     "tensor_type": (onnx.TensorProto, numpy_helper.to_array),
