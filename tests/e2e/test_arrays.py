@@ -9,6 +9,7 @@ import struct
 import tarfile
 
 import pytest
+from test_inputs import resumed
 
 RECIPE = """
 [data]
@@ -297,6 +298,16 @@ def test_odd_sounds_and_recipes_of_sounds(millrace, tmp_path):
     assert "is no regular expression" in refusal("output.pattern=((")
     write_sounds(tmp_path / "none.tar", {f"{i % 2}_{i}.wav": (b"", 1, 16) for i in range(40)})
     assert "0_0: it has no samples" in refusal(f"data.train={tmp_path / 'none.tar'}")
+
+
+def test_a_resumed_training_of_sounds_equals_the_uninterrupted_one(millrace, tmp_path):
+    write_sounds(tmp_path / "sounds.tar", {})
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(SOUNDS.format(tmp_path / "sounds.tar"))
+    run = tmp_path / "run"
+    changes = ("input.spec_augment='spec-augment 1 3 1 3'", "train.checkpoint_steps=3", "train.keep_checkpoints=100")
+    millrace("train", recipe, "train.steps=13", *changes, "--out", run)
+    resumed(millrace, run, tmp_path / "copy")
 
 
 def test_spoken_digits_of_a_speaker_never_heard(millrace, data, tmp_path):

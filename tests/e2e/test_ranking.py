@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 from conftest import WINS, queries, write_duels, write_libsvm, write_rankings
+from test_inputs import resumed
 
 RECIPE = """
 [data]
@@ -341,6 +342,14 @@ def test_strengths_are_the_likeliest_ones(millrace, tmp_path):
     found = json.loads(millrace("eval", tmp_path / "run", tmp_path / "duels.csv", "--json").stdout)
     wanted = -sum(times * math.log(LIKELIEST[w] / (LIKELIEST[w] + LIKELIEST[l])) for (w, l), times in WINS.items()) / 14
     assert math.isclose(found["log-loss"], wanted, rel_tol=1e-4)
+
+
+def test_a_resumed_training_of_duels_equals_the_uninterrupted_one(millrace, tmp_path):
+    write_duels(tmp_path / "duels.csv")
+    (tmp_path / "d.toml").write_text(DUELS.format(train=tmp_path / "duels.csv"))
+    changes = ("train.optimizer={ kind = \"adam\", lr = 0.05 }", "train.batch=4", "train.epochs=6", "train.checkpoint_steps=2", "train.keep_checkpoints=100")
+    millrace("train", tmp_path / "d.toml", *changes, "--out", tmp_path / "run")
+    resumed(millrace, tmp_path / "run", tmp_path / "copy")
 
 
 def test_duels_may_be_counted(millrace, tmp_path):

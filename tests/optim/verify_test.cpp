@@ -89,7 +89,8 @@ Network network_named(const std::string& name, uint64_t seed) {
 }
 
 using Rule = std::shared_ptr<const optim::Optimizer>;
-const std::map<std::string, std::pair<Rule, double>>& rules() {  // and their learning rates
+/// All that update by a graph, and their learning rates; L-BFGS does not, and is tested alone (lbfgs_test).
+const std::map<std::string, std::pair<Rule, double>>& rules() {
   static const std::map<std::string, std::pair<Rule, double>> all = {
       {"sgd", {optim::sgd(), 0.05}},
       {"momentum", {optim::sgd({.momentum = 0.9, .common = {.weight_decay = 1e-3}}), 0.02}},
@@ -106,6 +107,7 @@ const std::map<std::string, std::pair<Rule, double>>& rules() {  // and their le
       {"sam", {optim::sam(optim::sgd({.momentum = 0.9})), 0.02}},
       {"lazy momentum", {optim::sgd({.momentum = 0.9, .common = {.lazy = true}}), 0.02}},
       {"lazy adam", {optim::adam({.common = {.lazy = true}}), 1e-3}},
+      {"lazy adamw", {optim::adamw({.common = {.weight_decay = 0.05, .lazy = true}}), 1e-3}},
       {"lazy adagrad", {optim::adagrad({.common = {.lazy = true}}), 0.01}}};
   return all;
 }
