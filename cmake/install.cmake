@@ -34,7 +34,7 @@ endforeach()
 install(FILES ${MILLRACE_VENV}/share/doc/onednn/THIRD-PARTY-PROGRAMS DESTINATION ${licenses}/licenses/onednn_cpu_gomp
   OPTIONAL)
 # Headers that are compiled in, where the distribution keeps their licences.
-foreach(package libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libboost-dev)
+foreach(package libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libboost-dev)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION ${licenses}/licenses/${package} OPTIONAL)
 endforeach()
 
