@@ -16,35 +16,6 @@ struct BertSizes {
   bool normalise;
 };
 
-class BertBlock : public Module {
- public:
-  BertBlock(const ModelOptions& o, const BertSizes& sizes)
-      : heads_(o.heads),
-        qkv_(make<Linear>("qkv", o.width, 3 * o.width)),
-        proj_(make<Linear>("proj", o.width, o.width)),
-        norm1_(make<LayerNorm>("norm1", o.width, sizes.epsilon)),
-        fc1_(make<Linear>("fc1", o.width, sizes.intermediate)),
-        fc2_(make<Linear>("fc2", sizes.intermediate, o.width)),
-        norm2_(make<LayerNorm>("norm2", o.width, sizes.epsilon)),
-        drop_(make<Dropout>("drop", o.dropout)) {}
-
-  /// x, and a mask where one is needed.
-  Tensor forward_many(std::span<const Tensor> inputs) override {
-    const Tensor& x = inputs[0];
-    const Tensor mask = inputs.size() > 1 ? inputs[1] : Tensor();
-    const Tensor y = norm1_(x + drop_(proj_(self_attention(qkv_(x), heads_, false, 0, mask))));
-    return norm2_(y + drop_(fc2_(millrace::gelu(fc1_(y)))));
-  }
-
- private:
-  int64_t heads_;
-  Linear &qkv_, &proj_;
-  LayerNorm& norm1_;
-  Linear &fc1_, &fc2_;
-  LayerNorm& norm2_;
-  Dropout& drop_;
-};
-
 class Bert : public Module {
  public:
   Bert(const ModelOptions& o, const BertSizes& sizes, int64_t outputs)
@@ -53,9 +24,10 @@ class Bert : public Module {
         positions_(parameter("pos", {sizes.positions, o.width}, init::normal(0, 0.02))),
         types_(parameter("types", {sizes.types, o.width}, init::normal(0, 0.02))),
         norm_(make<LayerNorm>("norm", o.width, sizes.epsilon)),
-        drop_(make<Dropout>("drop", o.dropout)) {
-    for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.push_back(child(fmt::format("blocks.{}", i), std::make_shared<BertBlock>(o, sizes)));
+        drop_(make<Dropout>("drop", o.dropout)),
+        blocks_(make<TransformerBlocks>(
+            "blocks", o,
+            BlockStyle{.norm_behind = true, .inner = sizes.intermediate, .epsilon = sizes.epsilon})) {
     if (o.tokens) {
       transform_ = &make<Linear>("transform", o.width, o.width);
       transform_norm_ = &make<LayerNorm>("transform_norm", o.width, sizes.epsilon);
@@ -70,10 +42,9 @@ class Bert : public Module {
     require_text(inputs);
     // Of one text all tokens are of the first type.
     const Tensor places = places_of_text(positions_, inputs) + select_index(types_, 0, 0);
-    std::vector<Tensor> with_mask = {drop_(norm_(embedding(tokens_, inputs[0]) + places))};
-    if (Tensor mask = mask_of_texts(inputs, false); mask.defined()) with_mask.push_back(std::move(mask));
-    for (const auto& block : blocks_) with_mask[0] = (*block)(with_mask);
-    const Tensor& x = with_mask[0];
+    const Tensor with_mask[] = {drop_(norm_(embedding(tokens_, inputs[0]) + places)),
+                                mask_of_texts(inputs, false)};
+    const Tensor x = blocks_(with_mask);
     // The embeddings of the tokens tell them apart, too.
     if (transform_)
       return linear((*transform_norm_)(millrace::gelu((*transform_)(x))), tokens_, *token_bias_);
@@ -92,7 +63,7 @@ class Bert : public Module {
   Tensor &tokens_, &positions_, &types_;
   LayerNorm& norm_;
   Dropout& drop_;
-  std::vector<std::shared_ptr<BertBlock>> blocks_;
+  TransformerBlocks& blocks_;
   Linear *pooler_ = nullptr, *head_ = nullptr, *transform_ = nullptr;
   LayerNorm* transform_norm_ = nullptr;
   Tensor* token_bias_ = nullptr;
@@ -101,10 +72,9 @@ class Bert : public Module {
 Model bert(const Settings& settings, const ModelOptions& given) {
   const ModelOptions options = sized(given, settings);
   require_heads(options);
-  const int64_t wide = settings.integer("intermediate");
-  const BertSizes sizes = {wide ? wide : 4 * options.width, settings.integer("positions"),
-                           settings.integer("types"),       settings.number("epsilon"),
-                           settings.text("pooling"),        settings.flag("normalise")};
+  const BertSizes sizes = {settings.integer("intermediate"), settings.integer("positions"),
+                           settings.integer("types"),        settings.number("epsilon"),
+                           settings.text("pooling"),         settings.flag("normalise")};
   if (const int64_t length = text_length("bert", options); length > sizes.positions)
     fail<InputError>("model.positions = {}: texts of input.length = {} have more places", sizes.positions,
                      length);

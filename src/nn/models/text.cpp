@@ -3,7 +3,6 @@
 // Attention never looks from one text into another, nor at padding.
 #include <millrace/decoding.h>
 
-#include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
 #include "nn/models/text_parts.h"
@@ -21,20 +20,15 @@ class TextTransformer : public Module {
         tokens_(parameter("tok", {o.vocabulary, o.width}, init::normal(0, 0.02))),
         drop_(make<Dropout>("drop", o.dropout)),
         norm_(make<LayerNorm>("norm", o.width)),
-        head_(make<Linear>("head", o.width, outputs, classes_)) {
-    for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.push_back(child(fmt::format("blocks.{}", i),
-                              std::make_shared<TransformerBlock>(o.width, o.heads, o.dropout, causal,
-                                                                 drop_path_of(drop_path, i, o.depth))));
-  }
+        head_(make<Linear>("head", o.width, outputs, classes_)),
+        blocks_(make<TransformerBlocks>("blocks", o,
+                                        BlockStyle{.drop_path = drop_path, .causal = causal})) {}
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
     require_text(inputs);
-    std::vector<Tensor> with_mask = {
-        drop_(embedding(tokens_, inputs[0]) + places_of_text(positions_, inputs))};
-    if (Tensor mask = mask_of_texts(inputs, causal_); mask.defined()) with_mask.push_back(std::move(mask));
-    for (const auto& block : blocks_) with_mask[0] = (*block)(with_mask);
-    const Tensor x = norm_(classes_ ? with_mask[0] : asked_places(with_mask[0]));
+    const Tensor with_mask[] = {drop_(embedding(tokens_, inputs[0]) + places_of_text(positions_, inputs)),
+                                mask_of_texts(inputs, causal_)};
+    const Tensor all = blocks_(with_mask), x = norm_(classes_ ? all : asked_places(all));
     return head_(classes_ ? mean_of_present(x, inputs.size() > 1 ? &inputs[1] : nullptr) : x);
   }
 
@@ -44,7 +38,7 @@ class TextTransformer : public Module {
   Dropout& drop_;
   LayerNorm& norm_;
   Linear& head_;
-  std::vector<std::shared_ptr<TransformerBlock>> blocks_;
+  TransformerBlocks& blocks_;
 };
 
 Model text_transformer(const std::string& kind, const Settings& settings, const ModelOptions& given) {

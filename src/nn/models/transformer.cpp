@@ -5,42 +5,10 @@
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
+#include "nn/models/transformer_block.h"
 
 namespace millrace::nn::models {
 namespace {
-
-class EncoderBlock : public Module {
- public:
-  EncoderBlock(int64_t width, int64_t heads, bool causal, double drop_path)
-      : heads_(heads),
-        causal_(causal),
-        qkv_(make<Linear>("qkv", width, 3 * width)),
-        proj_(make<Linear>("proj", width, width)),
-        fc1_(make<Linear>("fc1", width, 4 * width)),
-        fc2_(make<Linear>("fc2", 4 * width, width)),
-        norm1_(make<LayerNorm>("norm1", width)),
-        norm2_(make<LayerNorm>("norm2", width)),
-        path_(make<DropPath>("path", drop_path)) {}
-
-  Tensor forward(const Tensor& x) override {
-    if (causal_) {
-      const Tensor y = x + path_(attend(norm1_(x)));
-      return y + path_(transform(norm2_(y)));
-    }
-    const Tensor y = norm1_(x + path_(attend(x)));
-    return norm2_(y + path_(transform(y)));
-  }
-
- private:
-  Tensor attend(const Tensor& x) { return proj_(self_attention(qkv_(x), heads_, causal_)); }
-  Tensor transform(const Tensor& x) { return fc2_(millrace::gelu(fc1_(x))); }
-
-  int64_t heads_;
-  bool causal_;
-  Linear &qkv_, &proj_, &fc1_, &fc2_;
-  LayerNorm &norm1_, &norm2_;
-  DropPath& path_;
-};
 
 struct Sizes {
   int64_t vocabulary, width, depth, heads, longest;
@@ -56,12 +24,11 @@ class Transformer : public Module {
         positions_(parameter("pos", {sizes.longest, sizes.width}, init::normal(0, 0.02))),
         tokens_(make<Embedding>("tok", sizes.vocabulary, sizes.width)),
         norm_(make<LayerNorm>("norm", sizes.width)),
-        blocks_(make<Sequential>("blocks")),
-        head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {
-    for (int64_t i = 0; i < sizes.depth; ++i)
-      blocks_.append(std::make_shared<EncoderBlock>(sizes.width, sizes.heads, sizes.causal,
-                                                    drop_path_of(sizes.drop_path, i, sizes.depth)));
-  }
+        blocks_(make<TransformerBlocks>(
+            "blocks", ModelOptions{.width = sizes.width, .depth = sizes.depth, .heads = sizes.heads},
+            BlockStyle{
+                .drop_path = sizes.drop_path, .causal = sizes.causal, .norm_behind = !sizes.causal})),
+        head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {}
 
   Tensor forward(const Tensor& ids) override {
     const Tensor x = tokens_(ids) + embedded_places(positions_, ids);
@@ -74,7 +41,7 @@ class Transformer : public Module {
   Tensor& positions_;
   Embedding& tokens_;
   LayerNorm& norm_;
-  Sequential& blocks_;
+  TransformerBlocks& blocks_;
   Linear& head_;
 };
 

@@ -1,5 +1,8 @@
-// The pre-norm block of transformers whose sizes a recipe chooses: texts, pictures.
+// The blocks of transformers.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include <millrace/nn.h>
 
@@ -7,23 +10,26 @@
 
 namespace millrace::nn::models {
 
-/// x + attention(norm(x)), then that + mlp(norm(that)); the mlp is four times as wide, with GELU between.
-class TransformerBlock : public Module {
- public:
-  TransformerBlock(int64_t width, int64_t heads, double dropout, bool causal, double drop_path);
+struct BlockStyle {
+  double drop_path = 0;  // of the last block
+  bool causal = false;
+  bool norm_behind = false;  // norms are behind the sums, as in BERT, not in front of what is added
+  int64_t inner = 0;         // width of the mlp; 0: four times the width
+  double epsilon = 1e-5;     // of the norms
+};
 
-  /// x f32 [batch, length, width], and a mask where one is needed (self_attention() says which shapes).
+/// Blocks one behind the other, children "0", "1" …, by width, depth, heads and dropout of the options. Each
+/// is x + attention(norm(x)), then that + mlp(norm(that)), or norm(x + attention(x)), then norm(that +
+/// mlp(that)), with GELU in the mlp.
+class TransformerBlocks : public Module {
+ public:
+  TransformerBlocks(const ModelOptions& options, const BlockStyle& style);
+
+  /// x f32 [batch, length, width], and a mask (self_attention() says which shapes), which may be undefined.
   Tensor forward_many(std::span<const Tensor> inputs) override;
 
  private:
-  int64_t heads_;
-  bool causal_;
-  LayerNorm& norm1_;
-  Linear &qkv_, &proj_;
-  LayerNorm& norm2_;
-  Linear &fc1_, &fc2_;
-  Dropout& drop_;
-  DropPath& path_;
+  std::vector<std::shared_ptr<Module>> blocks_;
 };
 
 /// InputError where model.width cannot be divided among model.heads.

@@ -15,13 +15,9 @@ class VisionTransformer : public Module {
         cut_(make<Conv2d>("patch", picture[0].size(), o.width, patch, ConvOptions{.stride = patch})),
         positions_(parameter("pos", {patches_, o.width}, init::normal(0, 0.02))),
         drop_(make<Dropout>("drop", o.dropout)),
-        blocks_(make<Sequential>("blocks")),
+        blocks_(make<TransformerBlocks>("blocks", o, BlockStyle{.drop_path = drop_path})),
         norm_(make<LayerNorm>("norm", o.width)),
-        head_(make<Linear>("head", o.width, o.classes)) {
-    for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.append(std::make_shared<TransformerBlock>(o.width, o.heads, o.dropout, false,
-                                                        drop_path_of(drop_path, i, o.depth)));
-  }
+        head_(make<Linear>("head", o.width, o.classes)) {}
 
   Tensor forward(const Tensor& x) override {
     const Tensor map = cut_(x);  // [batch, width, rows, columns]
@@ -34,7 +30,7 @@ class VisionTransformer : public Module {
   Conv2d& cut_;
   Tensor& positions_;
   Dropout& drop_;
-  Sequential& blocks_;
+  TransformerBlocks& blocks_;
   LayerNorm& norm_;
   Linear& head_;
 };
