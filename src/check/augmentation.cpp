@@ -118,14 +118,13 @@ Finding measured_change(Context& context, size_t field) {
   const std::string saw = fmt::format(
       "{} of samples as they are, and {} of changed ones, are nearest to the mean of their own class",
       share_text(before), share_text(after));
-  Finding finding =
+  return with_numbers(
       before > 2 * chance && lost > 0.45
           ? warned(saw,
                    "the changes may make one class of another: look at them (millrace data show --augment), "
                    "take smaller ones, and none that mirrors or turns what has a direction")
-          : passed(saw);
-  finding.numbers = {{"before", before}, {"after", after}, {"lost", lost}};
-  return finding;
+          : passed(saw),
+      {{"before", before}, {"after", after}, {"lost", lost}});
 }
 
 Finding run_augmentation(Context& context) {

@@ -88,29 +88,25 @@ Finding run_batch_leakage(Context& context) {
     row_of_worst = row;
   }
   if (tried == 0) return not_for("all samples of the batch are alike");
-  if (worst.rows > 0) {
-    Finding finding = failed(
-        fmt::format("another sample in row {} changes the outputs of {} of the {} others, by up to {} of "
-                    "their size",
-                    row_of_worst, worst.rows, rows - 1, short_number(worst.most)),
-        advice);
-    finding.numbers = {{"rows_changed", static_cast<double>(worst.rows)}, {"change", worst.most}};
-    return finding;
-  }
+  if (worst.rows > 0)
+    return with_numbers(
+        failed(fmt::format("another sample in row {} changes the outputs of {} of the {} others, by up to {} "
+                           "of their size",
+                           row_of_worst, worst.rows, rows - 1, short_number(worst.most)),
+               advice),
+        {{"rows_changed", worst.rows}, {"change", worst.most}});
   const RowChange moved = when_moved(context, given, before);
-  if (moved.rows > 0) {
-    Finding finding = failed(
-        fmt::format("what is made of a sample depends on its row: with all samples one row on, {} of {} "
-                    "outputs are others, by up to {} of their size",
-                    moved.rows, rows, short_number(moved.most)),
-        advice);
-    finding.numbers = {{"rows_changed", static_cast<double>(moved.rows)}, {"change", moved.most}};
-    return finding;
-  }
-  Finding finding = passed(fmt::format(
-      "{} samples exchanged, and all of {} moved: each output stayed with its sample", tried, rows));
-  finding.numbers = {{"rows_changed", 0}, {"change", 0}};
-  return finding;
+  if (moved.rows > 0)
+    return with_numbers(
+        failed(fmt::format("what is made of a sample depends on its row: with all samples one row on, {} of "
+                           "{} outputs are others, by up to {} of their size",
+                           moved.rows, rows, short_number(moved.most)),
+               advice),
+        {{"rows_changed", moved.rows}, {"change", moved.most}});
+  return with_numbers(
+      passed(fmt::format("{} samples exchanged, and all of {} moved: each output stayed with its sample",
+                         tried, rows)),
+      {{"rows_changed", 0}, {"change", 0}});
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ Finding run_batch_variety(Context& context) {
     saw = fmt::format("{} of a batch are of one class, of all samples {}; ", share_text(same),
                       share_text(all)) +
           saw;
-  Finding finding = [&] {
+  const Finding finding = [&] {
     // One sample, or two or three, are often of one class.
     constexpr int64_t few = 4;
     if (batches > 1 && context.rows() >= few && same > 0.8 && same > all + 0.25)
@@ -108,8 +108,7 @@ Finding run_batch_variety(Context& context) {
                     "many samples are the same to the model: are texts cut too short, or columns missing?");
     return passed(saw);
   }();
-  finding.numbers = {{"one_class", same}, {"of_all", all}, {"twins", twins}};
-  return finding;
+  return with_numbers(finding, {{"one_class", same}, {"of_all", all}, {"twins", twins}});
 }
 
 }  // namespace

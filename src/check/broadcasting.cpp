@@ -92,18 +92,16 @@ Finding run_broadcasting(Context& context) {
     if (!needed[static_cast<size_t>(i)] || node.op->broadcasts || context.rows() < 2) continue;
     for (const std::string& what : {accidents.pairs(node), accidents.one_for_many(node)}) {
       if (what.empty()) continue;
-      Finding finding =
+      return with_numbers(
           failed(fmt::format("{}{}", what, node.location.empty() ? "" : ", in " + node.location.place()),
                  "give outputs and targets the same shape before they meet (squeeze, unsqueeze, reshape): "
-                 "[rows] and [rows, 1] make [rows, rows]");
-      finding.numbers = {{"accidents", 1}};
-      return finding;
+                 "[rows] and [rows, 1] make [rows, rows]"),
+          {{"accidents", 1}});
     }
   }
-  Finding finding =
-      passed(fmt::format("{} broadcasts, none of which pairs samples or repeats targets", broadcasts));
-  finding.numbers = {{"accidents", 0}};
-  return finding;
+  return with_numbers(
+      passed(fmt::format("{} broadcasts, none of which pairs samples or repeats targets", broadcasts)),
+      {{"accidents", 0}});
 }
 
 }  // namespace

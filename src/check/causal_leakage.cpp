@@ -77,13 +77,13 @@ Finding run_causal_leakage(Context& context) {
     changed[0] = other_at(given[0], at);
     const auto [place, off] = first_changed(before[0], context.outputs(changed)[0], at);
     if (place < 0) continue;
-    Finding finding = failed(
-        fmt::format("another token at place {} changes the outputs at place {}, by up to {} of their size",
-                    at, place, short_number(off)),
-        "give attention its causal mask, convolutions padding on the left alone, and take no mean or norm "
-        "over places");
-    finding.numbers = {{"place", static_cast<double>(at)}, {"change", off}};
-    return finding;
+    return with_numbers(
+        failed(fmt::format("another token at place {} changes the outputs at place {}, by up to {} of their "
+                           "size",
+                           at, place, short_number(off)),
+               "give attention its causal mask, convolutions padding on the left alone, and take no mean or "
+               "norm over places"),
+        {{"place", at}, {"change", off}});
   }
   return passed(fmt::format("{} of {} places changed: nothing before them moved", tried, places));
 }

@@ -1,6 +1,7 @@
 // Checks before a training: each is one file here with MILLRACE_CHECK_KIND(name){…}.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,15 @@ Finding passed(std::string saw);
 Finding warned(std::string saw, std::string advice);
 Finding failed(std::string saw, std::string advice);
 Finding not_for(std::string why);
+/// Named, of what a check saw.
+struct Number {
+  template <typename T>
+  Number(const char* called, T of) : name(called), value(static_cast<double>(of)) {}
+  const char* name;
+  double value;
+};
+/// The finding, with these as its numbers.
+Finding with_numbers(Finding finding, std::initializer_list<Number> numbers);
 /// The worse of both; where they are alike, what both saw.
 Finding worse(Finding one, const Finding& other);
 

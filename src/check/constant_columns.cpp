@@ -77,7 +77,7 @@ Finding run_constant_columns(Context& context) {
     if (!twin.empty()) twins.push_back(fmt::format("{} and {}", twin, column.name));
   }
   if (inputs < 2) return not_for("inputs have no columns of values");
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (!constant.empty() && std::ssize(constant) == inputs)
       return failed("all columns of the inputs are constant", "are these the right columns?");
     if (!constant.empty() || !twins.empty())
@@ -89,9 +89,7 @@ Finding run_constant_columns(Context& context) {
           "leave them out (input.leave_out): they teach nothing, and importance is divided among twins");
     return passed(fmt::format("{} columns, none constant, no two that say the same", inputs));
   }();
-  finding.numbers = {{"constant", static_cast<double>(constant.size())},
-                     {"duplicated", static_cast<double>(twins.size())}};
-  return finding;
+  return with_numbers(finding, {{"constant", constant.size()}, {"duplicated", twins.size()}});
 }
 
 }  // namespace

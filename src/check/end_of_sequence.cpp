@@ -24,13 +24,12 @@ int64_t times_target(Context& context, int64_t token) {
 
 Finding judge_end(Context& context, int64_t token, const std::string& name) {
   const int64_t times = times_target(context, token);
-  Finding finding =
+  return with_numbers(
       times > 0 ? passed(fmt::format("{} is a target {} times in the first batches", name, times))
                 : failed(fmt::format("{} is never a target", name),
                          "put it behind each text, and let the last place of a text predict it: a model that "
-                         "never learns where a text ends goes on for ever");
-  finding.numbers = {{"times", static_cast<double>(times)}};
-  return finding;
+                         "never learns where a text ends goes on for ever"),
+      {{"times", times}});
 }
 
 Finding run_end_of_sequence(Context& context) {

@@ -60,15 +60,14 @@ double most_change(const std::vector<std::vector<float>>& one, const std::vector
 }
 
 Finding judged(double change, int64_t samples) {
-  Finding finding =
+  return with_numbers(
       change > 1e-4
           ? failed(fmt::format("{} samples evaluated backwards get other outputs, by up to {} of their size",
                                samples, short_number(change)),
                    "nothing may be kept from batch to batch or taken from neighbours: look at statistics, "
                    "recurrent states and caches that outlive a call, and at batch-leakage")
-          : passed(fmt::format("{} samples evaluated forwards and backwards: the same outputs", samples));
-  finding.numbers = {{"samples", static_cast<double>(samples)}, {"change", change}};
-  return finding;
+          : passed(fmt::format("{} samples evaluated forwards and backwards: the same outputs", samples)),
+      {{"samples", samples}, {"change", change}});
 }
 
 /// Batches of a subject, first to last and back, their rows turned round.

@@ -81,7 +81,7 @@ Finding run_fitted_statistics(Context& context) {
     if (const std::string how = fitted_on_both(column.numbers, other->numbers); !how.empty())
       found.push_back(fmt::format("{} {}", column.name, how));
   }
-  Finding finding =
+  return with_numbers(
       !found.empty()
           ? failed(
                 fmt::format("{}{}", found[0],
@@ -93,9 +93,8 @@ Finding run_fitted_statistics(Context& context) {
                                      "learns, it learns of {} {} to train on",
                                      looked, context.samples()->count(), context.task()->unit())
                        : fmt::format("what the recipe learns, it learns of {} {} to train on",
-                                     context.samples()->count(), context.task()->unit()));
-  finding.numbers = {{"columns", static_cast<double>(looked)}, {"fitted", static_cast<double>(found.size())}};
-  return finding;
+                                     context.samples()->count(), context.task()->unit())),
+      {{"columns", looked}, {"fitted", found.size()}});
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Finding run_frozen(Context& context) {
   for (size_t i = 0; i < buffers.size(); ++i)
     if (layers.contains(layer_of(buffers[i].name)) && !optim::value_of(buffers[i]).identical(kept[i]))
       statistics.push_back(buffers[i].name);
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (!moved.empty() || !thawed.empty())
       return failed(
           fmt::format("{} {} frozen and moved in 3 steps", fmt::join(moved.empty() ? thawed : moved, ", "),
@@ -85,10 +85,8 @@ Finding run_frozen(Context& context) {
                     "(train.init_from), or let it train");
     return passed(fmt::format("{} of {} parameters are frozen, and stayed", frozen, parameters.size()));
   }();
-  finding.numbers = {{"frozen", static_cast<double>(frozen)},
-                     {"moved", static_cast<double>(moved.size())},
-                     {"statistics_moved", static_cast<double>(statistics.size())}};
-  return finding;
+  return with_numbers(
+      finding, {{"frozen", frozen}, {"moved", moved.size()}, {"statistics_moved", statistics.size()}});
 }
 
 }  // namespace

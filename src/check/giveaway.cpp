@@ -115,8 +115,7 @@ Finding judge_columns(Context& context, const Targets& targets, size_t count) {
   if (targets.classes.empty() && finding.verdict == Verdict::pass)
     if (const std::string made = made_of_two(table, targets); !made.empty())
       finding = failed(fmt::format("{} is {}", targets.column, made), advice);
-  finding.numbers = {{"told", best}};
-  return finding;
+  return with_numbers(finding, {{"told", best}});
 }
 
 /// Something about contents that tells nearly all: what it is, and what to do. It may be what there is to
@@ -125,11 +124,10 @@ Finding judge_telltale(const Telltale& found, bool fails, const char* advice) {
   const std::string saw = found.what.empty() ? fmt::format("no {} alone tells anything", found.kind)
                                              : fmt::format("{} alone tells {} of what is to be known",
                                                            found.what, share_text(std::min(found.told, 1.0)));
-  Finding finding = found.told > 0.98 && fails ? failed(saw, advice)
-                    : found.told > 0.9         ? warned(saw, advice)
-                                               : passed(saw);
-  finding.numbers = {{"told", found.told}};
-  return finding;
+  return with_numbers(found.told > 0.98 && fails ? failed(saw, advice)
+                      : found.told > 0.9         ? warned(saw, advice)
+                                                 : passed(saw),
+                      {{"told", found.told}});
 }
 
 /// Of one output.

@@ -107,14 +107,14 @@ std::optional<Finding> judge_names(Context& context) {
         "{} of the samples to test on have a word of their names ('{}') that names of training have at this "
         "place",
         share_text(share), other.parts[0][part]);
-    worst =
+    worst = with_numbers(
         share > 0.02
             ? warned(saw, fmt::format(
                               "is that who or what the sample is of, and is the model to serve others? Then "
                               "test on some of them alone: data.test_where = \"__key__ like '*{}*'\"",
                               other.parts[0][part]))
-            : passed(saw);
-    worst->numbers = {{"share_of_tests", share}};
+            : passed(saw),
+        {{"share_of_tests", share}});
   }
   return worst;
 }
@@ -151,13 +151,13 @@ Finding run_group_overlap(Context& context) {
       most == 0 ? fmt::format("no value of {} is on both sides", looked)
                 : fmt::format("{} of the samples to test on have a value of {} that training has",
                               share_text(most), worst);
-  Finding finding =
+  const Finding finding = with_numbers(
       most > 0.02
           ? warned(saw, fmt::format("where the model is to serve others than those of training, keep each "
                                     "together: data.test_by = \"group:{}\"",
                                     worst))
-          : passed(saw);
-  finding.numbers = {{"share_of_tests", most}};
+          : passed(saw),
+      {{"share_of_tests", most}});
   return names ? worse(finding, *names) : finding;
 }
 

@@ -80,9 +80,8 @@ Finding judge_loss(Context& context, const FirstLosses& first, double ignorance,
 Finding run_initial_loss(Context& context) {
   const FirstLosses first = first_losses(context);
   const double ignorance = context.subject().ignorance, level = level_loss(context);
-  Finding finding = judge_loss(context, first, ignorance, level);
-  finding.numbers = {{"loss", first.mean}, {"error", first.error}, {"ignorance", ignorance}};
-  return finding;
+  return with_numbers(judge_loss(context, first, ignorance, level),
+                      {{"loss", first.mean}, {"error", first.error}, {"ignorance", ignorance}});
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ Finding run_initialisation(Context& context) {
     else if (!zero && all_same(signal.value))
       constant.push_back(signal.name);
   }
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (weights == 0) return not_for("the model has no weights of two or more dimensions that are trained");
     if (!alike.empty())
       return failed(
@@ -63,10 +63,8 @@ Finding run_initialisation(Context& context) {
                     "draw them at random, unless what follows tells the units apart");
     return passed(fmt::format("{} weights: units differ, in their weights or their gradients", weights));
   }();
-  finding.numbers = {{"alike", static_cast<double>(alike.size())},
-                     {"zero", static_cast<double>(dead.size())},
-                     {"constant", static_cast<double>(constant.size())}};
-  return finding;
+  return with_numbers(finding,
+                      {{"alike", alike.size()}, {"zero", dead.size()}, {"constant", constant.size()}});
 }
 
 }  // namespace

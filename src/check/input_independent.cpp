@@ -66,7 +66,7 @@ Finding run_input_independent(Context& context) {
   const std::string saw =
       fmt::format("{} steps on {} batches end at {} with inputs, at {} with zeros for them", seeing.steps,
                   batches, short_number(seeing.last), short_number(not_seeing.last));
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (alike)
       return failed(saw + "; the outputs of all samples are the same",
                     "the model does not see its inputs: look at how batches are made, at what zeroes or "
@@ -81,8 +81,7 @@ Finding run_input_independent(Context& context) {
                   "inputs help hardly more than zeros: look at how batches are made (do rows keep their "
                   "targets?), at the scale of inputs, and at the learning rate");
   }();
-  finding.numbers = {{"with_inputs", seeing.last}, {"with_zeros", not_seeing.last}};
-  return finding;
+  return with_numbers(finding, {{"with_inputs", seeing.last}, {"with_zeros", not_seeing.last}});
 }
 
 }  // namespace

@@ -84,11 +84,9 @@ Finding judge_classes(const Targets& training, const Targets& tests, int64_t all
                                          share_text(1 - apart)),
                              "data sorted by class was cut in two? data.test_by = \"stratified\""));
   }
-  finding.numbers.insert(finding.numbers.end(), {{"classes", static_cast<double>(shares.size())},
-                                                 {"least_share", *least},
-                                                 {"most_share", *most},
-                                                 {"unlabelled", unknown}});
-  return finding;
+  return with_numbers(
+      finding,
+      {{"classes", shares.size()}, {"least_share", *least}, {"most_share", *most}, {"unlabelled", unknown}});
 }
 
 /// Weights by which nearly all of the loss is that of one class.
@@ -141,8 +139,7 @@ Finding judge_numbers(const Context& context, const Targets& targets) {
         warned(saw + fmt::format("; the farthest is {} deviations away", short_number(far)),
                "a few such numbers rule a squared loss: look at them (a unit, a word for missing such as "
                "-999?), take output.loss = \"huber\", or learn the logarithm");
-  finding.numbers = {{"mean", m.mean}, {"deviation", m.deviation}, {"farthest", far}};
-  return finding;
+  return with_numbers(finding, {{"mean", m.mean}, {"deviation", m.deviation}, {"farthest", far}});
 }
 
 /// Samples that could not be read, of those that were tried.

@@ -88,16 +88,15 @@ Finding run_linear_layers(Context& context) {
     const Path& path = paths[static_cast<size_t>(output.node)];
     if (path.data && !path.bent) products = std::max(products, path.products);
   }
-  Finding finding =
+  return with_numbers(
       products >= 2
           ? warned(fmt::format("{} layers of weights follow each other and nothing bends between them: "
                                "together they are one linear layer",
                                products),
                    "put an activation (relu, gelu) behind each layer but the last one")
           : passed(products == 1 ? "the model is linear, by one layer of weights"
-                                 : "what comes between layers of weights bends");
-  finding.numbers = {{"layers", static_cast<double>(products)}};
-  return finding;
+                                 : "what comes between layers of weights bends"),
+      {{"layers", products}});
 }
 
 }  // namespace

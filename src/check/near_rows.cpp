@@ -93,7 +93,7 @@ Finding judge_near(const Columns& training, const Columns& tests) {
   const float limit = near * own[own.size() / 2];
   if (!std::isfinite(limit) || limit == 0) return passed("");
   const double share = share_below(others, limit), usual = share_below(own, limit);
-  Finding finding =
+  return with_numbers(
       share > 0.1 && share > 0.05 + 3 * usual
           ? warned(
                 fmt::format(
@@ -101,9 +101,8 @@ Finding judge_near(const Columns& training, const Columns& tests) {
                     share_text(share), share_text(usual)),
                 "are these copies with rounded or slightly changed numbers? Keep all versions of a thing on "
                 "one side (data.test_by = \"group:COLUMN\")")
-          : passed("");
-  finding.numbers = {{"near", share}, {"near_in_training", usual}};
-  return finding;
+          : passed(""),
+      {{"near", share}, {"near_in_training", usual}});
 }
 
 }  // namespace millrace::check

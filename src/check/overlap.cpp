@@ -81,10 +81,9 @@ Finding judge_shared(const Shared& shared, const char* what) {
     finding = failed(saw, overlap_advice);
   else if (shared.tests > 0.02 || (shared.tests > 0.001 && shared.tests > 2 * shared.training))
     finding = warned(saw, overlap_advice);
-  finding.numbers = {{"shared", static_cast<double>(shared.count)},
-                     {"share_of_tests", shared.tests},
-                     {"repeated_in_training", shared.training}};
-  return finding;
+  return with_numbers(finding, {{"shared", shared.count},
+                                {"share_of_tests", shared.tests},
+                                {"repeated_in_training", shared.training}});
 }
 
 /// What an input finds by its own look ("12 of 1,000 pictures …").
@@ -98,9 +97,9 @@ Finding judge_repeated(const std::string& line) {
     digits.clear();
     if (of > 0) break;
   }
-  Finding finding = of > 0 && count / of > 0.01 ? failed(line, overlap_advice) : warned(line, overlap_advice);
-  finding.numbers = {{"shared", count}, {"tests", of}};
-  return finding;
+  return with_numbers(
+      of > 0 && count / of > 0.01 ? failed(line, overlap_advice) : warned(line, overlap_advice),
+      {{"shared", count}, {"tests", of}});
 }
 
 /// The words of a corpus, up to some millions.

@@ -166,8 +166,7 @@ Finding run_padding_leakage(Context& context) {
           failed(fmt::format("other targets in padded places change the loss by {}", share_text(change)),
                  "leave padded places out of the loss: weigh them 0 and divide by how many "
                  "count, or the loss says how much is padded"));
-  finding.numbers = {{"padded", static_cast<double>(padding.elements)}, {"change", most}};
-  return finding;
+  return with_numbers(finding, {{"padded", padding.elements}, {"change", most}});
 }
 
 }  // namespace

@@ -182,11 +182,10 @@ Finding judge_apart(const Apart& found) {
   constexpr const char* advice =
       "were both made in the same way (units, scale 0…1 or 0…255, order of columns or channels, words for "
       "missing)? If the world has changed, a result on the old part says little";
-  Finding finding = found.shift > 5 || found.factor > 10    ? failed(saw, advice)
-                    : found.shift > 1.5 || found.factor > 4 ? warned(saw, advice)
-                                                            : passed(saw);
-  finding.numbers = {{"shift", found.shift}, {"factor", found.factor}};
-  return finding;
+  return with_numbers(found.shift > 5 || found.factor > 10    ? failed(saw, advice)
+                      : found.shift > 1.5 || found.factor > 4 ? warned(saw, advice)
+                                                              : passed(saw),
+                      {{"shift", found.shift}, {"factor", found.factor}});
 }
 
 /// Numbers that a network does not want, of one channel of [rows, channels, …].

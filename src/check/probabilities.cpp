@@ -105,18 +105,17 @@ Finding run_probabilities(Context& context) {
     least = std::min(least, range.least);
     most = std::max(most, range.most);
     if (!range.probabilities || !(wants->logits == Logits::each || range.sum_to_one)) continue;
-    Finding finding = failed(
-        fmt::format("whatever the weights, outputs are between {} and {}{}, and {} takes them for logits",
-                    short_number(range.least), short_number(range.most),
-                    range.sum_to_one ? " and sum to 1" : "", wants->name),
-        advice);
-    finding.numbers = {{"least", range.least}, {"most", range.most}};
-    return finding;
+    return with_numbers(
+        failed(fmt::format("whatever the weights, outputs are between {} and {}{}, and {} takes them for "
+                           "logits",
+                           short_number(range.least), short_number(range.most),
+                           range.sum_to_one ? " and sum to 1" : "", wants->name),
+               advice),
+        {{"least", range.least}, {"most", range.most}});
   }
-  Finding finding = passed(fmt::format("with weights drawn wide, outputs reach from {} to {}: logits",
-                                       short_number(least), short_number(most)));
-  finding.numbers = {{"least", least}, {"most", most}};
-  return finding;
+  return with_numbers(passed(fmt::format("with weights drawn wide, outputs reach from {} to {}: logits",
+                                         short_number(least), short_number(most))),
+                      {{"least", least}, {"most", most}});
 }
 
 }  // namespace

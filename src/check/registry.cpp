@@ -39,6 +39,12 @@ Finding failed(std::string saw, std::string advice) {
 }
 Finding not_for(std::string why) { return {.verdict = Verdict::does_not_apply, .saw = std::move(why)}; }
 
+Finding with_numbers(Finding finding, std::initializer_list<Number> numbers) {
+  finding.numbers.clear();
+  for (const Number& number : numbers) finding.numbers.emplace_back(number.name, number.value);
+  return finding;
+}
+
 Finding worse(Finding one, const Finding& other) {
   const auto rank = [](Verdict v) { return v == Verdict::does_not_apply ? -1 : static_cast<int>(v); };
   Finding result = rank(other.verdict) > rank(one.verdict) ? other : one;

@@ -44,9 +44,7 @@ Finding judge_rates(const std::vector<double>& rates, double lr, int64_t steps) 
     finding = warned(saw,
                      "most of the training does nothing: let train.schedule go down over all of it "
                      "(\"cosine\", \"linear\"), or seldomer and by less (\"step\": every, factor)");
-  finding.numbers = {
-      {"steps", static_cast<double>(steps)}, {"highest_rate", most}, {"share_without_rate", share}};
-  return finding;
+  return with_numbers(finding, {{"steps", steps}, {"highest_rate", most}, {"share_without_rate", share}});
 }
 
 Finding judge_average(double decay, int64_t steps) {

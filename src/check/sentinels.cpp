@@ -53,15 +53,14 @@ Finding run_sentinels(Context& context) {
                                            static_cast<double>(std::max<size_t>(1, column.numbers.size())))));
   }
   if (looked == 0) return not_for("inputs have no columns of numbers");
-  Finding finding =
+  return with_numbers(
       found.empty()
           ? passed(fmt::format("{} columns of numbers have no value far off all others", looked))
           : warned(
                 fmt::format("{}{}", found[0],
                             found.size() > 1 ? fmt::format("; and {} more columns", found.size() - 1) : ""),
-                "does it stand for a missing value? Then say so: data.missing");
-  finding.numbers = {{"columns", static_cast<double>(looked)}, {"found", static_cast<double>(found.size())}};
-  return finding;
+                "does it stand for a missing value? Then say so: data.missing"),
+      {{"columns", looked}, {"found", found.size()}});
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Finding run_shifted(Context& context) {
   // Rows in the order of time or of their classes are like those beside them: then their own targets are told
   // as well.
   constexpr double least_told = 0.1, times = 3, chance = 0.02;
-  Finding finding =
+  return with_numbers(
       best > least_told && best > times * std::max(own, chance)
           ? warned(fmt::format("no column tells more than {} of a row's own target, but {} tells {} of the "
                                "target of the row {} {}",
@@ -84,9 +84,8 @@ Finding run_shifted(Context& context) {
                    "were targets and inputs put together from two files, one of them with a header, a row "
                    "too many or another order? Join them by a key")
           : passed(fmt::format("rows tell their own targets ({}), not those of the rows beside them ({})",
-                               share_text(own), share_text(best)));
-  finding.numbers = {{"own", own}, {"beside", best}};
-  return finding;
+                               share_text(own), share_text(best))),
+      {{"own", own}, {"beside", best}});
 }
 
 }  // namespace

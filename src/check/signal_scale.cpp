@@ -140,9 +140,8 @@ Finding run_signal_scale(Context& context) {
       largest = std::max(largest, layer.size);
     }
   if (layers.empty()) return not_for("the model has no layers with a result for each sample");
-  Finding finding = worse(judge_values(layers, largest), judge_gradients(layers));
-  finding.numbers = {{"layers", static_cast<double>(layers.size())}, {"largest", largest}};
-  return finding;
+  return with_numbers(worse(judge_values(layers, largest), judge_gradients(layers)),
+                      {{"layers", layers.size()}, {"largest", largest}});
 }
 
 }  // namespace

@@ -151,8 +151,7 @@ Finding run_spelling(Context& context) {
   if (finding.verdict == Verdict::pass)
     finding = passed(fmt::format("{} column{} of categories or classes write each value in one way", looked,
                                  looked == 1 ? "" : "s"));
-  finding.numbers = {{"columns", static_cast<double>(looked)}};
-  return finding;
+  return with_numbers(finding, {{"columns", looked}});
 }
 
 }  // namespace

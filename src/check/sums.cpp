@@ -91,13 +91,12 @@ Finding run_sums(Context& context) {
     return warned(fmt::format("{} counts in floating point", fmt::join(names, ", ")),
                   "count in i64: f32 stops at 16,777,216");
   const double sum = sum_of_ones();
-  Finding finding =
+  return with_numbers(
       sum == static_cast<double>(many_terms)
           ? passed("100,000,000 ones in f32 add up to 100,000,000; no sum of the loss is narrower")
           : failed(fmt::format("100,000,000 ones in f32 add up to {:.0f}", sum),
-                   "this is a defect of Millrace on this machine: please report it");
-  finding.numbers = {{"sum", sum}, {"terms", static_cast<double>(many_terms)}};
-  return finding;
+                   "this is a defect of Millrace on this machine: please report it"),
+      {{"sum", sum}, {"terms", many_terms}});
 }
 
 }  // namespace

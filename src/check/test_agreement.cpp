@@ -203,9 +203,8 @@ Finding run_test_agreement(Context& context) {
   for (size_t i = 0; i < tests.size(); ++i) fresh.push_back(context.fresh_batch());
   const Answers of_training = answers_on(context, fresh, 0, fresh.size()),
                 of_tests = answers_on(context, tests, 0, tests.size());
-  Finding finding = judge_agreement(context, of_training, of_tests, tests);
-  finding.numbers = {{"training", of_training.score()}, {"tests", of_tests.score()}};
-  return finding;
+  return with_numbers(judge_agreement(context, of_training, of_tests, tests),
+                      {{"training", of_training.score()}, {"tests", of_tests.score()}});
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ Finding run_time_overlap(Context& context) {
     const std::string saw =
         fmt::format("{} of the samples to train on are newer, by {}, than the mean of those to test on",
                     share_text(share), column.name);
-    Finding finding =
+    return with_numbers(
         share > 0.05
             ? warned(saw,
                      fmt::format(
@@ -77,9 +77,8 @@ Finding run_time_overlap(Context& context) {
                          "\"time:{}\"",
                          divided_at_random(context.task()->recipe) ? "" : " (the files overlap in time)",
                          column.name))
-            : passed(saw);
-    finding.numbers = {{"newer_in_training", share}};
-    return finding;
+            : passed(saw),
+        {{"newer_in_training", share}});
   }
   return not_for("no column is a date or called like a time");
 }

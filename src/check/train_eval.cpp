@@ -86,8 +86,7 @@ Finding run_train_eval(Context& context) {
                            : warned(fmt::format("statistics of a batch are those of {} samples", rows),
                                     "with fewer than 8 they are noise: train with larger batches (accumulate "
                                     "less), or take a norm that needs none"));
-  finding.numbers = {{"training", trained}, {"rows", static_cast<double>(rows)}};
-  return finding;
+  return with_numbers(finding, {{"training", trained}, {"rows", rows}});
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ Finding run_unused_parameters(Context& context) {
   const std::vector<std::string> still = unmoved(context, without),
                                  constants = weights_that_are_constants(recorded, context.rows(),
                                                                         context.task() != nullptr);
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (!unused.empty())
       return failed(fmt::format("the loss does not depend on {}", few_names(unused)),
                     "use them in forward(), or remove them; a module that is made but never called is the "
@@ -108,11 +108,10 @@ Finding run_unused_parameters(Context& context) {
                     "unit that is off); else look for stop_gradient, rounding or argmax");
     return passed(fmt::format("all {} parameters have a gradient, and a step moves them", trainable));
   }();
-  finding.numbers = {{"unused", static_cast<double>(unused.size())},
-                     {"without_gradient", static_cast<double>(flat.size())},
-                     {"not_moved", static_cast<double>(still.size())},
-                     {"constants", static_cast<double>(constants.size())}};
-  return finding;
+  return with_numbers(finding, {{"unused", unused.size()},
+                                {"without_gradient", flat.size()},
+                                {"not_moved", still.size()},
+                                {"constants", constants.size()}});
 }
 
 }  // namespace

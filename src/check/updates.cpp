@@ -58,7 +58,7 @@ Finding run_updates(Context& context) {
   const std::string saw =
       fmt::format("at a learning rate of {} the first step moves weights by {} of their size",
                   short_number(context.subject().lr), share_text(middle.share));
-  Finding finding = [&] {
+  const Finding finding = [&] {
     if (!std::isfinite(moved.back().share))
       return failed(saw, "the step is not finite: look at the loss and the learning rate");
     if (2 * decayed > std::ssize(moved))
@@ -81,8 +81,7 @@ Finding run_updates(Context& context) {
                     "that is much: a smaller learning rate, or a warm-up (train.schedule.warmup), is safer");
     return passed(saw);
   }();
-  finding.numbers = {{"share", middle.share}, {"decayed", static_cast<double>(decayed)}};
-  return finding;
+  return with_numbers(finding, {{"share", middle.share}, {"decayed", decayed}});
 }
 
 }  // namespace
