@@ -147,14 +147,14 @@ class BoostingFitting final : public Fitting {
     for (const BoostedTree& tree :
          data_.gradient ? by_gradients(parameters) : rows_->round(parameters, margins_)) {
       trees_.add(tree);
-      add_last_tree();
+      add_to_margins(std::ssize(trees_.root) - 1);
     }
   }
 
   void store(int64_t rounds) override { model_.store(trees_, rounds * outputs_, base_); }
 
   void resume(int64_t rounds, const std::vector<std::pair<std::string, Array>>&) override {
-    const Boosting::Grown grown = model_.grown();
+    Boosting::Grown grown = model_.grown();
     if (std::ssize(grown.root) != rounds * outputs_ && rounds > 0)
       fail<InputError>("the checkpoint has {} trees, not {} of {} rounds", grown.root.size(),
                        rounds * outputs_, rounds);
@@ -162,21 +162,9 @@ class BoostingFitting final : public Fitting {
       if (grown.root[tree] < 0 || grown.root[tree] >= std::ssize(grown.column) ||
           (tree > 0 && grown.root[tree] <= grown.root[tree - 1]))
         fail<InputError>("the checkpoint's trees do not follow each other: tree {} is damaged", tree);
-    trees_ = {};
+    trees_ = rounds > 0 ? std::move(grown) : Boosting::Grown();
     begin_margins();
-    for (int64_t tree = 0; tree < rounds * outputs_; ++tree) {
-      const auto at = static_cast<size_t>(tree);
-      const auto first = grown.root[at], end = at + 1 < grown.root.size()
-                                                   ? grown.root[at + 1]
-                                                   : static_cast<int32_t>(grown.column.size());
-      const auto part = [&](const auto& values) {
-        return std::decay_t<decltype(values)>(values.begin() + first, values.begin() + end);
-      };
-      BoostedTree one{part(grown.column), part(grown.left), part(grown.threshold), part(grown.missing)};
-      for (int32_t& child : one.left) child = child <= 0 ? 0 : child - first;
-      trees_.add(one);
-      add_last_tree();
-    }
+    for (int64_t tree = 0; tree < std::ssize(trees_.root); ++tree) add_to_margins(tree);
   }
 
   std::optional<Array> logits(bool tests) override {
@@ -242,9 +230,8 @@ class BoostingFitting final : public Fitting {
     begin(test_margins_, data_.tests.count);
   }
 
-  /// To the margins of all rows, in the order in which tree_ensemble adds.
-  void add_last_tree() {
-    const int64_t tree = std::ssize(trees_.root) - 1;
+  /// A tree to the margins of all rows, in the order in which tree_ensemble adds.
+  void add_to_margins(int64_t tree) {
     const auto add = [&](const Array& x, std::vector<float>& margins) {
       const int64_t rows = std::ssize(margins) / outputs_;
       if (rows == 0) return;
