@@ -32,7 +32,7 @@ Recorded record(nn::Module& model, const std::vector<optim::TensorSpec>& inputs,
   symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
   trace::Captured captured =
       scope.as_stored(trace::capture(symbols, {&scalar, 1}), static_cast<int>(inputs.size()) + 1);
-  made.loss = captured.values.at({scalar.node().get(), scalar.output()});
+  made.loss = captured.value_of(scalar);
   made.graph = std::move(captured.graph);
   made.graph.set_location("");
   made.graph.set_outputs({made.loss}, {"loss"});

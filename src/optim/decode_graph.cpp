@@ -63,14 +63,10 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
     stored.push_back(narrow && stored_narrow(scope.stand_ins()[i].type(), i < scope.parameters().size()));
   inputs.insert(inputs.end(), scope.stand_ins().begin(), scope.stand_ins().end());
   trace::Captured captured = with_narrow_inputs(trace::capture(inputs, outputs), stored);
-  std::vector<Value> values;
-  std::vector<std::string> names;
-  for (const Tensor& tensor : outputs) {
-    names.push_back(names.empty() ? "logits" : fmt::format("new cache {}", names.size() - 1));
-    values.push_back(captured.values.at({tensor.node().get(), tensor.output()}));
-  }
+  std::vector<std::string> names = {"logits"};
+  for (size_t i = 1; i < outputs.size(); ++i) names.push_back(fmt::format("new cache {}", i - 1));
   captured.graph.set_location("");
-  captured.graph.set_outputs(std::move(values), std::move(names));
+  captured.graph.set_outputs(captured.values_of(outputs), std::move(names));
   return std::move(captured.graph);
 }
 

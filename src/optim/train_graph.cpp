@@ -210,14 +210,11 @@ Forward record(nn::Module& model, ModelScope& scope, const std::vector<TensorSpe
   symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
   for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
   trace::Captured captured = scope.as_stored(trace::capture(symbols, wanted), made.first_parameter());
-  const auto value_of_tensor = [&](const Tensor& tensor) {
-    return captured.values.at({tensor.node().get(), tensor.output()});
-  };
   Forward forward;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    (i < scalars ? forward.means : forward.buffers).push_back(value_of_tensor(wanted[i]));
+  forward.means = captured.values_of(std::span(wanted).first(scalars));
+  forward.buffers = captured.values_of(std::span(wanted).subspan(scalars));
   for (const nn::Named& p : scope.parameters())
-    if (p.trainable) forward.trainable.push_back(value_of_tensor(*p.tensor));
+    if (p.trainable) forward.trainable.push_back(captured.value_of(*p.tensor));
   forward.graph = std::move(captured.graph);
   return forward;
 }
@@ -386,11 +383,8 @@ Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
   }
   trace::Captured captured = trace::capture(symbols, wanted);
   if (parameters_as_inputs) captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
-  std::vector<Value> outputs;
-  for (const Tensor& tensor : wanted)
-    outputs.push_back(captured.values.at({tensor.node().get(), tensor.output()}));
   captured.graph.set_location("");
-  captured.graph.set_outputs(std::move(outputs), std::move(names));
+  captured.graph.set_outputs(captured.values_of(wanted), std::move(names));
   return std::move(captured.graph);
 }
 

@@ -26,7 +26,7 @@ LossDerivatives::LossDerivatives(const Output& output, Array targets) : targets_
   trace::Captured captured = trace::capture(symbols, {&total, 1});
   Graph& graph = captured.graph;
   ops::Build b(graph);
-  const Value loss = captured.values.at({total.node().get(), total.output()}), logits = graph.inputs()[0];
+  const Value loss = captured.value_of(total), logits = graph.inputs()[0];
   const Value first = gradients(graph, loss, {&logits, 1})[0];
   Value second = b.zeros(first);
   for (int64_t k = 0; k < width; ++k) {
@@ -77,8 +77,7 @@ bool is_usual_loss(const Output& output, const Array& targets) {
   const Tensor symbols[] = {Tensor::symbol("logits", x.type()), Tensor::symbol("targets", type)};
   const Tensor total = output.loss(symbols[0], symbols[1], false).sum();
   trace::Captured captured = trace::capture(symbols, {&total, 1});
-  const Value loss = captured.values.at({total.node().get(), total.output()}),
-              in = captured.graph.inputs()[0];
+  const Value loss = captured.value_of(total), in = captured.graph.inputs()[0];
   captured.graph.set_outputs(gradients(captured.graph, loss, {&in, 1}), {"first"});
   Program program = Program::compile(captured.graph);
   program.bind_input(0, logits);

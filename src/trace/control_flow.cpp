@@ -25,18 +25,9 @@ std::vector<Tensor> joined(std::span<const Tensor> a, std::span<const Tensor> b)
 /// captured, which is added to `operands`. What was recorded up to `since` is captured, not computed again.
 std::shared_ptr<const Graph> body_of(std::span<const Tensor> symbols, std::span<const Tensor> outputs,
                                      uint64_t since, std::vector<Tensor>& operands) {
-  Graph body;
-  std::map<trace::Slot, Value> values;
-  for (const Tensor& symbol : symbols)
-    values[{symbol.node().get(), 0}] = body.input(symbol.node()->name, symbol.type());
-  const trace::Linear linear = trace::linearise(outputs, since);
-  for (const Tensor& leaf : linear.leaf_tensors)
-    if (!values.contains({leaf.node().get(), leaf.output()})) operands.push_back(leaf);
-  values = trace::append(body, linear, std::move(values));
-  std::vector<Value> results;
-  for (const Tensor& output : outputs) results.push_back(values.at({output.node().get(), output.output()}));
-  body.set_outputs(std::move(results));
-  return std::make_shared<const Graph>(std::move(body));
+  trace::Captured captured = trace::capture(symbols, outputs, &operands, since);
+  captured.graph.set_outputs(captured.values_of(outputs));
+  return std::make_shared<const Graph>(std::move(captured.graph));
 }
 
 void require_bool(const Tensor& condition, const char* of, const std::source_location& where) {

@@ -17,16 +17,10 @@ ValueAndGradients value_and_gradients(const std::function<Tensor(std::span<const
                     loss.type().str());
 
   // Inputs: the symbols, then whatever else the function used.
-  Graph graph;
-  std::map<trace::Slot, Value> values;
   std::vector<Tensor> inputs(arguments.begin(), arguments.end());
-  for (const Tensor& symbol : symbols)
-    values[{symbol.node().get(), 0}] = graph.input(symbol.node()->name, symbol.type());
-  const trace::Linear linear = trace::linearise(std::span(&loss, 1));
-  for (const Tensor& leaf : linear.leaf_tensors)
-    if (!values.contains({leaf.node().get(), leaf.output()})) inputs.push_back(leaf);
-  values = trace::append(graph, linear, std::move(values));
-  const Value value = values.at({loss.node().get(), loss.output()});
+  trace::Captured captured = trace::capture(symbols, {&loss, 1}, &inputs);
+  Graph& graph = captured.graph;
+  const Value value = captured.value_of(loss);
   const std::vector<Value> wrt(graph.inputs().begin(),
                                graph.inputs().begin() + static_cast<int64_t>(symbols.size()));
   std::vector<Value> outputs = gradients(graph, value, wrt);

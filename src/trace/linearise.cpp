@@ -28,6 +28,8 @@ void append_text(std::string& out, const Attribute& value) {
 
 }  // namespace
 
+Slot key_of(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+
 Linear linearise(std::span<const Tensor> outputs, uint64_t since) {
   Linear linear;
   std::map<const TensorNode*, long> uses;  // from operations of this computation
@@ -42,8 +44,8 @@ Linear linearise(std::span<const Tensor> outputs, uint64_t since) {
     if (!tensor.defined()) fail<TypeError>("a tensor that was never given a value is used");
     if (tensor.node()->is_operation() && (tensor.node()->number > since || tensor.node()->is_constant())) {
       if (done.insert(tensor.node().get()).second) stack.push_back({tensor.node().get(), 0});
-    } else if (leaves.insert({tensor.node().get(), tensor.output()}).second) {
-      linear.leaves.push_back({tensor.node().get(), tensor.output()});
+    } else if (leaves.insert(key_of(tensor)).second) {
+      linear.leaves.push_back(key_of(tensor));
       linear.leaf_tensors.push_back(tensor);
     }
   };
@@ -88,8 +90,7 @@ std::string structure(const Linear& linear, std::span<const Slot> outputs) {
     operation[node] = static_cast<int>(operation.size());
     text += "\n";
     text += node->op->name;
-    for (const Tensor& operand : node->operands)
-      text += " " + reference({operand.node().get(), operand.output()});
+    for (const Tensor& operand : node->operands) text += " " + reference(key_of(operand));
     for (const auto& [name, value] : node->attributes.items()) {
       text += " " + name + "=";
       append_text(text, value);
@@ -108,8 +109,7 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
   const Location outer = graph.location();
   for (const TensorNode* node : linear.operations) {
     std::vector<Value> operands;
-    for (const Tensor& operand : node->operands)
-      operands.push_back(given.at({operand.node().get(), operand.output()}));
+    for (const Tensor& operand : node->operands) operands.push_back(given.at(key_of(operand)));
     graph.set_location(node->location);
     const Value added =
         node->body ? graph.add_with_body(*node->op, std::move(operands), node->attributes, node->body)
@@ -123,18 +123,29 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
   return given;
 }
 
-Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+std::vector<Value> Captured::values_of(std::span<const Tensor> tensors) const {
+  std::vector<Value> found;
+  for (const Tensor& tensor : tensors) found.push_back(value_of(tensor));
+  return found;
+}
+
+Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                 std::vector<Tensor>* others, uint64_t since) {
   Captured captured;
   for (const Tensor& input : inputs)
-    captured.values[{input.node().get(), 0}] = captured.graph.input(input.node()->name, input.type());
-  const Linear linear = linearise(outputs);
-  for (const Slot& slot : linear.leaves) {
-    if (captured.values.contains(slot)) continue;
-    if (slot.first->is_symbol())
-      fail<TypeError>("'{}' is not an input of this graph; give it a value or make it an input",
-                      slot.first->name);
-    captured.graph.set_location(slot.first->name);
-    captured.values[slot] = captured.graph.constant(slot.first->values[slot.second]);
+    captured.values[key_of(input)] = captured.graph.input(input.node()->name, input.type());
+  const Linear linear = linearise(outputs, since);
+  for (const Tensor& leaf : linear.leaf_tensors) {
+    const TensorNode& node = *leaf.node();
+    if (captured.values.contains(key_of(leaf))) continue;
+    if (others) {
+      others->push_back(leaf);
+      continue;
+    }
+    if (node.is_symbol())
+      fail<TypeError>("'{}' is not an input of this graph; give it a value or make it an input", node.name);
+    captured.graph.set_location(node.name);
+    captured.values[key_of(leaf)] = captured.graph.constant(node.values[leaf.output()]);
   }
   captured.values = append(captured.graph, linear, std::move(captured.values));
   return captured;

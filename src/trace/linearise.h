@@ -15,6 +15,7 @@ namespace millrace::trace {
 
 /// One result of a node, as a key.
 using Slot = std::pair<const TensorNode*, int>;
+Slot key_of(const Tensor& tensor);
 
 /// The operations that some tensors still need, in a fixed order, and what they start from.
 struct Linear {
@@ -37,13 +38,19 @@ std::string structure(const Linear& linear, std::span<const Slot> outputs);
 /// `graph` already.
 std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, Value> given = {});
 
-/// The graph from `inputs` (symbols, in this order) to `outputs`; other concrete leaves become constants.
-/// Throws TypeError when another symbol is reached.
+/// A computation as a graph, and which of its values tensors are.
 struct Captured {
   Graph graph;
   std::map<Slot, Value> values;
+
+  Value value_of(const Tensor& tensor) const { return values.at(key_of(tensor)); }
+  std::vector<Value> values_of(std::span<const Tensor> tensors) const;
 };
-Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+/// The graph from `inputs` (symbols, in this order) to `outputs`; other concrete leaves become constants.
+/// Throws TypeError when another symbol is reached. With `others` both become further inputs instead, and are
+/// added to these. `since` as in linearise().
+Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                 std::vector<Tensor>* others = nullptr, uint64_t since = 0);
 
 /// The other way: the outputs of a graph as tensors, its inputs replaced by `arguments`.
 std::vector<Tensor> tensors_of(const Graph& graph, std::span<const Tensor> arguments,

@@ -25,7 +25,7 @@ Recorder::Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, s
 Recorder::~Recorder() { current_reader() = outer_; }
 
 int Recorder::slot_of(const Tensor& tensor, Segment& segment) {
-  const Slot slot{tensor.node().get(), tensor.output()};
+  const Slot slot = key_of(tensor);
   if (const auto it = known_.find(slot); it != known_.end()) return it->second;
   if (tensor.is_symbol())
     fail<TypeError>(
@@ -74,7 +74,7 @@ void Recorder::enter(Piece piece, const Linear& linear) {
 
 void Recorder::read(const Tensor& tensor, Kind kind, const std::source_location& where) {
   if (tensor.node()->is_constant()) return;
-  const Slot slot{tensor.node().get(), tensor.output()};
+  const Slot slot = key_of(tensor);
   if (!tensor.node()->is_operation() && !known_.contains(slot)) return;  // a captured constant
   const Linear linear = linearise(std::span(&tensor, 1));
   std::vector<Slot> computed;
@@ -101,7 +101,7 @@ std::vector<Array> Recorder::finish(const std::vector<Tensor>& results) {
   std::vector<Slot> computed;
   for (const Tensor& result : results) {
     if (!result.defined()) fail<TypeError>("a compiled function returned a tensor without a value");
-    const Slot slot{result.node().get(), result.output()};
+    const Slot slot = key_of(result);
     if (result.node()->is_operation() && !contains(computed, slot)) computed.push_back(slot);
   }
   const Linear linear = linearise(results);

@@ -123,10 +123,7 @@ Graph capture(const std::function<std::vector<Tensor>(std::span<const Tensor>)>&
   for (const Type& type : inputs) symbols.push_back(Tensor::symbol(fmt::format("x{}", symbols.size()), type));
   const std::vector<Tensor> outputs = function(symbols);
   trace::Captured captured = trace::capture(symbols, outputs);
-  std::vector<Value> values;
-  for (const Tensor& output : outputs)
-    values.push_back(captured.values.at({output.node().get(), output.output()}));
-  captured.graph.set_outputs(values);
+  captured.graph.set_outputs(captured.values_of(outputs));
   return std::move(captured.graph);
 }
 
