@@ -86,17 +86,14 @@ double ExactSum::value() const {
   if (top == 0) {
     digits = limb(0);
     exponent = -1074;
-  } else if (const int space = std::countl_zero(digits); space > 0) {
+  } else {
     // The highest limb is not 0, so that there are fewer than 32.
+    const int space = std::countl_zero(digits);
     const uint64_t next = limb(top - 2);
     digits = digits << space | next >> (32 - space);
     exponent -= space;
     bool more = (next & ((uint64_t{1} << (32 - space)) - 1)) != 0;
     for (int i = top - 3; i >= 0 && !more; --i) more = sum.limb_[i] != 0;
-    digits |= more;
-  } else {
-    bool more = false;
-    for (int i = top - 2; i >= 0 && !more; --i) more = sum.limb_[i] != 0;
     digits |= more;
   }
   // With fewer than 54 bits there is nothing to round, else the result is no subnormal: it is rounded here,

@@ -30,26 +30,18 @@ void check_text(const Setting& setting, const std::string& text) {
 
 /// The value as the setting's type, where it is one.
 bool fit(const SettingValue& usual, SettingValue& value) {
-  if (usual.index() == value.index()) return true;
-  if (const auto* whole = std::get_if<int64_t>(&value)) {
-    if (std::holds_alternative<double>(usual)) return value = static_cast<double>(*whole), true;
-    if (std::holds_alternative<std::vector<double>>(usual))
-      return value = std::vector<double>{static_cast<double>(*whole)}, true;
-  }
-  if (const auto* number = std::get_if<double>(&value);
-      number && std::holds_alternative<std::vector<double>>(usual))
-    return value = std::vector<double>{*number}, true;
-  if (const auto* text = std::get_if<std::string>(&value);
-      text && std::holds_alternative<std::vector<std::string>>(usual))
-    return value = std::vector<std::string>{*text}, true;
+  using Numbers = std::vector<double>;
+  using Texts = std::vector<std::string>;
+  const bool numbers = std::holds_alternative<Numbers>(usual), texts = std::holds_alternative<Texts>(usual);
+  if (const auto* whole = std::get_if<int64_t>(&value);
+      whole && (numbers || std::holds_alternative<double>(usual)))
+    value = static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&value); number && numbers) value = Numbers{*number};
+  if (const auto* text = std::get_if<std::string>(&value); text && texts) value = Texts{*text};
   // An empty list is one of anything.
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value);
-      list && list->empty() && std::holds_alternative<std::vector<double>>(usual))
-    return value = std::vector<double>{}, true;
-  if (const auto* list = std::get_if<std::vector<double>>(&value);
-      list && list->empty() && std::holds_alternative<std::vector<std::string>>(usual))
-    return value = std::vector<std::string>{}, true;
-  return false;
+  if (const auto* list = std::get_if<Texts>(&value); list && list->empty() && numbers) value = Numbers{};
+  if (const auto* list = std::get_if<Numbers>(&value); list && list->empty() && texts) value = Texts{};
+  return usual.index() == value.index();
 }
 
 template <typename T>
