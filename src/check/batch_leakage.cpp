@@ -1,6 +1,7 @@
 // A sample's output may depend on that sample alone.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/format.h"
 #include "check/check.h"
@@ -12,17 +13,22 @@ namespace {
 
 constexpr double most_rounding = 1e-4;  // of the outputs' size
 
-/// By how much the outputs of rows differ, as a share of the outputs' size: row r of `now` against row
-/// `was_at[r]` of `before`; -1: that row is not looked at.
+/// By how much outputs change, as a share of their size.
 struct RowChange {
   double most = 0;
   int64_t rows = 0;  // that changed
 };
-RowChange change_of(const std::vector<Array>& before, const std::vector<Array>& now,
-                    const std::vector<int64_t>& was_at) {
+
+/// Row r becomes row from[r], and its outputs must be what that one's were in `before`. Those of row `but`
+/// are not looked at.
+RowChange when_moved(Context& context, const std::vector<Array>& given, const std::vector<Array>& before,
+                     const std::vector<int64_t>& from, int64_t but = -1) {
+  std::vector<Array> moved;
+  for (const Array& array : given) moved.push_back(with_rows(array, from));
+  const std::vector<Array> now = context.outputs(moved);
   RowChange change;
-  const auto rows = std::ssize(was_at);
-  std::vector<char> changed(was_at.size(), 0);
+  const auto rows = std::ssize(from);
+  std::vector<char> changed(from.size(), 0);
   for (size_t k = 0; k < before.size(); ++k) {
     if (!has_rows(before[k], rows)) continue;
     const int64_t width = before[k].count() / rows;
@@ -30,9 +36,9 @@ RowChange change_of(const std::vector<Array>& before, const std::vector<Array>& 
     const auto y = now[k].as<float>();
     const double size = std::max(rms(before[k]), 1e-6);
     for (int64_t r = 0; r < rows; ++r) {
-      if (was_at[static_cast<size_t>(r)] < 0) continue;
+      if (r == but) continue;
       for (int64_t i = 0; i < width; ++i) {
-        const double a = x[static_cast<size_t>(was_at[static_cast<size_t>(r)] * width + i)],
+        const double a = x[static_cast<size_t>(from[static_cast<size_t>(r)] * width + i)],
                      b = y[static_cast<size_t>(r * width + i)];
         const double off = std::abs(a - b) / size;
         if (off > most_rounding || std::isnan(off) != (std::isnan(a) && std::isnan(b))) {
@@ -46,25 +52,6 @@ RowChange change_of(const std::vector<Array>& before, const std::vector<Array>& 
   return change;
 }
 
-/// A sample is put in the place of another: how many of the others' outputs change.
-RowChange when_another(Context& context, const std::vector<Array>& given, const std::vector<Array>& before,
-                       int64_t row, int64_t by) {
-  std::vector<Array> changed;
-  for (const Array& array : given) changed.push_back(with_row_of(array, row, by, context.rows()));
-  std::vector<int64_t> was_at(static_cast<size_t>(context.rows()));
-  for (int64_t r = 0; r < context.rows(); ++r) was_at[static_cast<size_t>(r)] = r == row ? -1 : r;
-  return change_of(before, context.outputs(changed), was_at);
-}
-
-/// All move one place on: their outputs must move with them.
-RowChange when_moved(Context& context, const std::vector<Array>& given, const std::vector<Array>& before) {
-  std::vector<int64_t> was_at(static_cast<size_t>(context.rows()));
-  for (int64_t r = 0; r < context.rows(); ++r) was_at[static_cast<size_t>(r)] = (r + 1) % context.rows();
-  std::vector<Array> moved;
-  for (const Array& array : given) moved.push_back(with_rows(array, was_at));
-  return change_of(before, context.outputs(moved), was_at);
-}
-
 Finding run_batch_leakage(Context& context) {
   const std::vector<Array> given = context.given(context.batch());
   const int64_t rows = context.rows();
@@ -76,13 +63,18 @@ Finding run_batch_leakage(Context& context) {
   constexpr const char* advice =
       "find the operation that takes the batch for another axis: attention, a recurrent layer or positions "
       "along dimension 0, a norm or softmax over axis 0, statistics of the batch used in evaluation";
+  std::vector<int64_t> places(static_cast<size_t>(rows));
+  std::iota(places.begin(), places.end(), int64_t{0});
   RowChange worst;
   int64_t tried = 0, row_of_worst = 0;
   for (const int64_t row : {int64_t{0}, rows / 2, rows - 1}) {
     const int64_t by = different_row(given, row, rows);
     if (by < 0) continue;
     ++tried;
-    const RowChange change = when_another(context, given, before, row, by);
+    // A sample is put in the place of another.
+    std::vector<int64_t> from = places;
+    from[static_cast<size_t>(row)] = by;
+    const RowChange change = when_moved(context, given, before, from, row);
     if (change.rows <= worst.rows) continue;
     worst = change;
     row_of_worst = row;
@@ -95,7 +87,8 @@ Finding run_batch_leakage(Context& context) {
                            row_of_worst, worst.rows, rows - 1, short_number(worst.most)),
                advice),
         {{"rows_changed", worst.rows}, {"change", worst.most}});
-  const RowChange moved = when_moved(context, given, before);
+  std::rotate(places.begin(), places.begin() + 1, places.end());  // all move one place on
+  const RowChange moved = when_moved(context, given, before, places);
   if (moved.rows > 0)
     return with_numbers(
         failed(fmt::format("what is made of a sample depends on its row: with all samples one row on, {} of "

@@ -29,12 +29,6 @@ Array with_rows(const Array& array, std::span<const int64_t> from) {
   return has_rows(array, std::ssize(from)) ? picked_rows(array, from) : array.clone();
 }
 
-Array with_row_of(const Array& array, int64_t row, int64_t by, int64_t rows) {
-  std::vector<int64_t> from(static_cast<size_t>(rows));
-  for (int64_t r = 0; r < rows; ++r) from[static_cast<size_t>(r)] = r == row ? by : r;
-  return with_rows(array, from);
-}
-
 int64_t different_row(std::span<const Array> arrays, int64_t row, int64_t rows) {
   int64_t best = -1, most = 0;
   for (int64_t other = 0; other < rows; ++other) {

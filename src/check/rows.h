@@ -17,8 +17,6 @@ bool has_rows(const Array& array, int64_t rows);
 Array picked_rows(const Array& array, std::span<const int64_t> from);
 /// The same of an array that has as many rows; as it is where it has none.
 Array with_rows(const Array& array, std::span<const int64_t> from);
-/// A copy whose row `row` is row `by`.
-Array with_row_of(const Array& array, int64_t row, int64_t by, int64_t rows);
 /// A row in which some array differs from `row`, the one that differs in most bytes; -1: there is none.
 int64_t different_row(std::span<const Array> arrays, int64_t row, int64_t rows);
 
