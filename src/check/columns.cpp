@@ -20,11 +20,8 @@ using data::ColumnKind;
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9;
-  return (x ^ (x >> 32)) | 1;
-}
+/// Never 0, which stands for a missing value.
+uint64_t code_of(uint64_t value) { return mixed_bits(value) | 1; }
 
 void take_values(const data::ColumnValues& values, Column& into) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -33,8 +30,8 @@ void take_values(const data::ColumnValues& values, Column& into) {
     uint64_t code = 0;
     if (there && values.kind == ColumnKind::integer) number = static_cast<double>(values.integers[i]);
     if (there && values.kind == ColumnKind::real) number = values.reals[i];
-    if (there && values.kind == ColumnKind::text) code = mixed(fnv1a(values.contents[i]));
-    if (into.numeric && !std::isnan(number)) code = mixed(std::bit_cast<uint64_t>(number + 0.0));
+    if (there && values.kind == ColumnKind::text) code = code_of(fnv1a(values.contents[i]));
+    if (into.numeric && !std::isnan(number)) code = code_of(std::bit_cast<uint64_t>(number + 0.0));
     if (into.numeric) into.numbers.push_back(number);
     into.codes.push_back(code);
     into.missing += code == 0;

@@ -30,12 +30,6 @@ std::set<std::string> frozen_layers(const std::vector<nn::Named>& parameters) {
   return layers;
 }
 
-std::vector<Array> values_of(const std::vector<nn::Named>& named) {
-  std::vector<Array> values;
-  for (const nn::Named& each : named) values.push_back(optim::value_of(each).clone());
-  return values;
-}
-
 /// Layers that a recipe freezes from the first step on, though nothing was learnt by them.
 std::vector<std::string> frozen_as_drawn(const Context& context) {
   std::vector<std::string> layers;
@@ -58,14 +52,15 @@ Finding run_frozen(Context& context) {
   std::vector<std::string> thawed;
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!parameters[i].trainable && after[i].trainable) thawed.push_back(parameters[i].name);
-  const std::vector<Array> before = values_of(parameters), kept = values_of(buffers);
+  const std::vector<Array> before = context.weights();  // and buffers behind them
   for (size_t i = 0; i < 3; ++i) context.train(context.batch(i), context.subject().lr);
   std::vector<std::string> moved, statistics;
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!parameters[i].trainable && !optim::value_of(parameters[i]).identical(before[i]))
       moved.push_back(parameters[i].name);
   for (size_t i = 0; i < buffers.size(); ++i)
-    if (layers.contains(layer_of(buffers[i].name)) && !optim::value_of(buffers[i]).identical(kept[i]))
+    if (layers.contains(layer_of(buffers[i].name)) &&
+        !optim::value_of(buffers[i]).identical(before[parameters.size() + i]))
       statistics.push_back(buffers[i].name);
   const Finding finding = [&] {
     if (!moved.empty() || !thawed.empty())

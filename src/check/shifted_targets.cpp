@@ -16,18 +16,17 @@ namespace {
 /// What is to be known, as classes; numbers as eighths of their order.
 std::vector<int64_t> kinds_of(const Targets& targets) {
   if (!targets.classes.empty()) return targets.classes;
-  constexpr size_t parts = 8;
-  const Column column{.name = targets.column, .numeric = true, .codes = {}, .numbers = targets.numbers};
+  constexpr int64_t parts = 8;
+  const std::vector<double>& numbers = targets.numbers;
   std::vector<double> sorted;
-  for (const double x : column.numbers)
+  for (const double x : numbers)
     if (std::isfinite(x)) sorted.push_back(x);
   std::sort(sorted.begin(), sorted.end());
-  std::vector<int64_t> kinds(column.numbers.size(), -1);
+  std::vector<int64_t> kinds(numbers.size(), -1);
   for (size_t i = 0; i < kinds.size() && !sorted.empty(); ++i) {
-    if (!std::isfinite(column.numbers[i])) continue;
-    const auto below = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), column.numbers[i]) -
-                                           sorted.begin());
-    kinds[i] = static_cast<int64_t>(below * parts / sorted.size());
+    if (!std::isfinite(numbers[i])) continue;
+    const auto below = std::lower_bound(sorted.begin(), sorted.end(), numbers[i]) - sorted.begin();
+    kinds[i] = below * parts / std::ssize(sorted);
   }
   return kinds;
 }

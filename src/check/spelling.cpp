@@ -127,9 +127,8 @@ Finding run_spelling(Context& context) {
   };
   for (const auto& output : task.outputs) {
     if (output->classes().empty() || !output->settings().find("column")) continue;
-    Counts names;
     const std::string& column = output->settings().text("column");
-    for (const auto& [value, count] : counts_of(context, *training, column)) names.emplace(value, count);
+    const Counts names = counts_of(context, *training, column);
     if (names.empty()) continue;
     ++looked;
     add(judge_spellings(fmt::format("the column of classes, {},", column), names,

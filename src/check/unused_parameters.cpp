@@ -48,9 +48,8 @@ std::vector<std::string> weights_that_are_constants(const Recorded& recorded, in
 /// Trainable parameters that a step of the optimiser leaves as they were, though they have a gradient.
 std::vector<std::string> unmoved(Context& context, const std::set<std::string>& without_gradient) {
   (void)context.step();
-  std::vector<Array> before;
+  const std::vector<Array> before = context.weights();
   const auto parameters = context.model()->parameters();
-  for (const nn::Named& p : parameters) before.push_back(optim::value_of(p).clone());
   context.train(context.batch(), context.subject().lr);
   std::vector<std::string> names;
   for (size_t i = 0; i < parameters.size(); ++i)

@@ -19,15 +19,14 @@ struct Moved {
 
 std::vector<Moved> moved_weights(Context& context) {
   (void)context.step();
-  std::vector<std::pair<std::string, Array>> before;
-  for (const nn::Named& p : context.model()->parameters())
-    if (p.trainable && p.tensor->shape().rank() >= 2) before.emplace_back(p.name, optim::value_of(p).clone());
+  const std::vector<Array> before = context.weights();
   context.train(context.batch(), context.subject().lr);
   std::vector<Moved> all;
-  size_t at = 0;
-  for (const nn::Named& p : context.model()->parameters()) {
+  const auto parameters = context.model()->parameters();
+  for (size_t at = 0; at < parameters.size(); ++at) {
+    const nn::Named& p = parameters[at];
     if (!p.trainable || p.tensor->shape().rank() < 2) continue;
-    const std::vector<double> was = before[at].second.to_doubles(), is = optim::value_of(p).to_doubles();
+    const std::vector<double> was = before[at].to_doubles(), is = optim::value_of(p).to_doubles();
     double size = 0, step = 0, inward = 0;
     for (size_t i = 0; i < was.size(); ++i) {
       const double off = is[i] - was[i];
@@ -36,10 +35,9 @@ std::vector<Moved> moved_weights(Context& context) {
       inward -= off * was[i];
     }
     if (size > 0 && step > 0)
-      all.push_back({before[at].first, std::sqrt(step / size), inward / std::sqrt(step * size)});
+      all.push_back({p.name, std::sqrt(step / size), inward / std::sqrt(step * size)});
     else if (size > 0)
-      all.push_back({before[at].first, 0, 0});
-    ++at;
+      all.push_back({p.name, 0, 0});
   }
   context.reset();
   return all;
