@@ -5,31 +5,16 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Adagrad final : public Optimizer {
- public:
-  explicit Adagrad(const AdagradOptions& o) : Optimizer(o.common), epsilon_(o.epsilon) {}
-
-  std::vector<std::string> state_names() const override { return {"sum"}; }
-  bool rows_suffice(double weight_decay) const override { return options.lazy || weight_decay == 0; }
-
-  Value update(Update& u) const override {
+std::shared_ptr<const Optimizer> adagrad(const AdagradOptions& o) {
+  const auto update = [epsilon = o.epsilon](Update& u) {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, false), gradient = u.gradient;
     u.state[0] = b.add(u.state[0], b.mul(gradient, gradient));
-    const Value root = b.add(b.unary("sqrt", u.state[0]), epsilon_);
+    const Value root = b.add(b.unary("sqrt", u.state[0]), epsilon);
     return b.sub(parameter, b.mul(b.div(gradient, root), u.lr));
-  }
-
- private:
-  double epsilon_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> adagrad(const AdagradOptions& options) {
-  return std::make_shared<Adagrad>(options);
+  };
+  return optimizer_by(o.common, {.state = {"sum"}, .update = update, .rows_apart = true});
 }
 
 MILLRACE_OPTIMIZER(adagrad){

@@ -7,34 +7,20 @@
 namespace millrace::optim {
 namespace {
 
-class Adam final : public Optimizer {
- public:
-  Adam(const AdamOptions& o, bool decoupled)
-      : Optimizer(o.common), beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {
-    check_moments(beta1_, beta2_, epsilon_);
-  }
-
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-
-  std::vector<double> scalars(int64_t step) const override { return corrections(step, beta1_, beta2_); }
-
-  Value update(Update& u) const override {
-    return adam_step(u, decayed(u, decoupled_), beta1_, beta2_, epsilon_);
-  }
-
- private:
-  double beta1_, beta2_, epsilon_;
-  bool decoupled_;
-};
+std::shared_ptr<const Optimizer> adam_by(const AdamOptions& o, bool decoupled) {
+  check_moments(o.beta1, o.beta2, o.epsilon);
+  const auto update = [o, decoupled](Update& u) {
+    return adam_step(u, decayed(u, decoupled), o.beta1, o.beta2, o.epsilon);
+  };
+  return optimizer_by(o.common, {.state = {"exp_avg", "exp_avg_sq"},
+                                 .update = update,
+                                 .scalars = [o](int64_t t) { return corrections(t, o.beta1, o.beta2); }});
+}
 
 }  // namespace
 
-std::shared_ptr<const Optimizer> adam(const AdamOptions& options) {
-  return std::make_shared<Adam>(options, false);
-}
-std::shared_ptr<const Optimizer> adamw(const AdamOptions& options) {
-  return std::make_shared<Adam>(options, true);
-}
+std::shared_ptr<const Optimizer> adam(const AdamOptions& options) { return adam_by(options, false); }
+std::shared_ptr<const Optimizer> adamw(const AdamOptions& options) { return adam_by(options, true); }
 
 namespace {
 
@@ -45,11 +31,10 @@ std::vector<Setting> adam_settings() {
 }
 
 template <bool decoupled, bool lazy>
-std::shared_ptr<const Optimizer> adam_by(const Settings& settings, Options common) {
+std::shared_ptr<const Optimizer> adam_of(const Settings& settings, Options common) {
   const auto [beta1, beta2] = betas_of(settings);
   common.lazy = lazy;
-  const AdamOptions options{beta1, beta2, settings.number("eps"), std::move(common)};
-  return std::make_shared<Adam>(options, decoupled);
+  return adam_by({beta1, beta2, settings.number("eps"), std::move(common)}, decoupled);
 }
 
 }  // namespace
@@ -58,28 +43,28 @@ MILLRACE_OPTIMIZER(adam){
     .name = "adam",
     .doc = "steps by the first and second moment of the gradients",
     .settings = adam_settings(),
-    .make = adam_by<false, false>,
+    .make = adam_of<false, false>,
 };
 
 MILLRACE_OPTIMIZER(adamw){
     .name = "adamw",
     .doc = "adam whose weight decay does not go through the moments",
     .settings = adam_settings(),
-    .make = adam_by<true, false>,
+    .make = adam_of<true, false>,
 };
 
 MILLRACE_OPTIMIZER(lazy_adam){
     .name = "lazy-adam",
     .doc = "adam that updates of an embedding only the rows that the batch reads",
     .settings = adam_settings(),
-    .make = adam_by<false, true>,
+    .make = adam_of<false, true>,
 };
 
 MILLRACE_OPTIMIZER(lazy_adamw){
     .name = "lazy-adamw",
     .doc = "adamw that updates of an embedding only the rows that the batch reads",
     .settings = adam_settings(),
-    .make = adam_by<true, true>,
+    .make = adam_of<true, true>,
 };
 
 }  // namespace millrace::optim

@@ -5,24 +5,13 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Lamb final : public Optimizer {
- public:
-  explicit Lamb(LambOptions o) : Optimizer(o.common), own_(std::move(o)) {
-    check_moments(own_.beta1, own_.beta2, own_.epsilon);
-  }
-
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-
-  std::vector<double> scalars(int64_t step) const override {
-    return corrections(step, own_.beta1, own_.beta2);
-  }
-
-  Value update(Update& u) const override {
+std::shared_ptr<const Optimizer> lamb(const LambOptions& o) {
+  check_moments(o.beta1, o.beta2, o.epsilon);
+  const auto update = [o](Update& u) {
     ops::Build b(u.graph);
-    update_moments(u, own_.beta1, own_.beta2);
-    const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), own_.epsilon);
+    update_moments(u, o.beta1, o.beta2);
+    const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), o.epsilon);
     Value direction = b.div(b.mul(u.state[0], u.scalars[0]), root);
     if (u.weight_decay != 0) direction = b.add(direction, b.mul(u.parameter, u.weight_decay));
     const auto norm = [&](Value v) { return b.unary("sqrt", b.sum(b.mul(v, v), {}, false)); };
@@ -31,15 +20,11 @@ class Lamb final : public Optimizer {
         b.binary("logical_and", b.binary("greater", length, zero), b.binary("greater", step, zero));
     const Value trust = b.select(both, b.div(length, step), b.scalar(f32, 1));
     return b.sub(u.parameter, b.mul(direction, b.mul(u.lr, trust)));
-  }
-
- private:
-  LambOptions own_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> lamb(const LambOptions& options) { return std::make_shared<Lamb>(options); }
+  };
+  return optimizer_by(o.common, {.state = {"exp_avg", "exp_avg_sq"},
+                                 .update = update,
+                                 .scalars = [o](int64_t t) { return corrections(t, o.beta1, o.beta2); }});
+}
 
 MILLRACE_OPTIMIZER(lamb){
     .name = "lamb",

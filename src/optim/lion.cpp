@@ -5,31 +5,18 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Lion final : public Optimizer {
- public:
-  explicit Lion(LionOptions o) : Optimizer(o.common), own_(std::move(o)) {
-    check_moments(own_.beta1, own_.beta2, 0);
-  }
-
-  std::vector<std::string> state_names() const override { return {"exp_avg"}; }
-
-  Value update(Update& u) const override {
+std::shared_ptr<const Optimizer> lion(const LionOptions& o) {
+  check_moments(o.beta1, o.beta2, 0);
+  const auto update = [o](Update& u) {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, true), old = u.state[0];
     const auto towards = [&](double beta) { return b.add(b.mul(old, beta), b.mul(u.gradient, 1 - beta)); };
-    u.state[0] = towards(own_.beta2);
-    return b.sub(parameter, b.mul(b.unary("sign", towards(own_.beta1)), u.lr));
-  }
-
- private:
-  LionOptions own_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> lion(const LionOptions& options) { return std::make_shared<Lion>(options); }
+    u.state[0] = towards(o.beta2);
+    return b.sub(parameter, b.mul(b.unary("sign", towards(o.beta1)), u.lr));
+  };
+  return optimizer_by(o.common, {.state = {"exp_avg"}, .update = update});
+}
 
 MILLRACE_OPTIMIZER(lion){
     .name = "lion",

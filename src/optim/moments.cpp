@@ -6,6 +6,29 @@
 #include "ops/build.h"
 
 namespace millrace::optim {
+namespace {
+
+class ByRule final : public Optimizer {
+ public:
+  ByRule(const Options& common, Rule rule) : Optimizer(common), rule_(std::move(rule)) {}
+  std::vector<std::string> state_names() const override { return rule_.state; }
+  std::vector<double> scalars(int64_t step) const override {
+    return rule_.scalars ? rule_.scalars(step) : std::vector<double>();
+  }
+  Value update(Update& u) const override { return rule_.update(u); }
+  bool rows_suffice(double weight_decay) const override {
+    return options.lazy || (rule_.rows_apart && weight_decay == 0);
+  }
+
+ private:
+  Rule rule_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Optimizer> optimizer_by(const Options& common, Rule rule) {
+  return std::make_shared<ByRule>(common, std::move(rule));
+}
 
 void check_moments(double beta1, double beta2, double epsilon) {
   for (const double beta : {beta1, beta2})

@@ -1,7 +1,10 @@
-// What optimisers with a first and a second moment share (Adam and its kin).
+// What optimisers share: rules as functions, and the first and second moment of Adam and its kin.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +12,15 @@
 #include <millrace/settings.h>
 
 namespace millrace::optim {
+
+/// An optimiser whose state are arrays of the parameters' types.
+struct Rule {
+  std::vector<std::string> state = {};
+  std::function<Value(Update&)> update;
+  std::function<std::vector<double>(int64_t step)> scalars = {};
+  bool rows_apart = false;  // rows without a gradient stay as they are, unless they decay
+};
+std::shared_ptr<const Optimizer> optimizer_by(const Options& common, Rule rule);
 
 /// InputError unless both betas are in [0, 1) and epsilon is at least 0.
 void check_moments(double beta1, double beta2, double epsilon);

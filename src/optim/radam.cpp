@@ -7,47 +7,32 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Radam final : public Optimizer {
- public:
-  explicit Radam(RadamOptions o) : Optimizer(o.common), own_(std::move(o)) {
-    check_moments(own_.beta1, own_.beta2, own_.epsilon);
-  }
-
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-
-  /// 1 / (1 − β1^t), and what divides the second moment's root: 0 while its variance cannot be told.
-  std::vector<double> scalars(int64_t step) const override {
+std::shared_ptr<const Optimizer> radam(const RadamOptions& o) {
+  check_moments(o.beta1, o.beta2, o.epsilon);
+  // 1 / (1 − β1^t), and what divides the second moment's root: 0 while its variance cannot be told.
+  const auto scalars = [o](int64_t step) -> std::vector<double> {
+    constexpr double least_length = 5;  // of the average, in steps
     const auto t = static_cast<double>(step);
-    const double power = std::pow(own_.beta2, t), correction = 1 - power;
-    const double longest = 2 / (1 - own_.beta2) - 1, length = longest - 2 * t * power / correction;
-    const double rectified = length > kLeastLength
+    const double power = std::pow(o.beta2, t), correction = 1 - power;
+    const double longest = 2 / (1 - o.beta2) - 1, length = longest - 2 * t * power / correction;
+    const double rectified = length > least_length
                                  ? std::sqrt((length - 4) * (length - 2) * longest /
                                              ((longest - 4) * (longest - 2) * length) * correction)
                                  : 0;
-    return {1 / (1 - std::pow(own_.beta1, t)), rectified};
-  }
-
-  Value update(Update& u) const override {
+    return {1 / (1 - std::pow(o.beta1, t)), rectified};
+  };
+  const auto update = [o](Update& u) {
     ops::Build b(u.graph);
-    const Value parameter = decayed(u, own_.decoupled);
-    update_moments(u, own_.beta1, own_.beta2);
-    const Value root = b.add(b.unary("sqrt", u.state[1]), own_.epsilon);
+    const Value parameter = decayed(u, o.decoupled);
+    update_moments(u, o.beta1, o.beta2);
+    const Value root = b.add(b.unary("sqrt", u.state[1]), o.epsilon);
     const Value told = b.binary("greater", u.scalars[1], b.scalar(f32, 0));
     const Value factor = b.select(told, b.div(u.scalars[1], root), b.fill(root, 1));
     return b.sub(parameter, b.mul(b.mul(u.state[0], factor), b.mul(u.lr, u.scalars[0])));
-  }
-
- private:
-  static constexpr double kLeastLength = 5;  // of the average, in steps
-  RadamOptions own_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> radam(const RadamOptions& options) {
-  return std::make_shared<Radam>(options);
+  };
+  return optimizer_by(o.common,
+                      {.state = {"exp_avg", "exp_avg_sq"}, .update = update, .scalars = scalars});
 }
 
 MILLRACE_OPTIMIZER(radam){

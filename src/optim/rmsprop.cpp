@@ -8,49 +8,32 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Rmsprop final : public Optimizer {
- public:
-  explicit Rmsprop(RmspropOptions o) : Optimizer(o.common), own_(std::move(o)) {
-    check_moments(own_.alpha, 0, own_.epsilon);
-    if (!(own_.momentum >= 0 && std::isfinite(own_.momentum)))
-      fail<InputError>("the momentum must be at least 0, not {}", own_.momentum);
-  }
-
-  std::vector<std::string> state_names() const override {
-    std::vector<std::string> names = {"square_avg"};
-    if (own_.centred) names.emplace_back("grad_avg");
-    if (own_.momentum != 0) names.emplace_back("momentum");
-    return names;
-  }
-
-  Value update(Update& u) const override {
+std::shared_ptr<const Optimizer> rmsprop(const RmspropOptions& o) {
+  check_moments(o.alpha, 0, o.epsilon);
+  if (!(o.momentum >= 0 && std::isfinite(o.momentum)))
+    fail<InputError>("the momentum must be at least 0, not {}", o.momentum);
+  std::vector<std::string> state = {"square_avg"};
+  if (o.centred) state.emplace_back("grad_avg");
+  if (o.momentum != 0) state.emplace_back("momentum");
+  const auto update = [o](Update& u) {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, false), g = u.gradient;
-    u.state[0] = b.add(b.mul(u.state[0], own_.alpha), b.mul(b.mul(g, g), 1 - own_.alpha));
+    u.state[0] = b.add(b.mul(u.state[0], o.alpha), b.mul(b.mul(g, g), 1 - o.alpha));
     Value second = u.state[0];
-    if (own_.centred) {
-      u.state[1] = b.add(u.state[1], b.mul(b.sub(g, u.state[1]), 1 - own_.alpha));
+    if (o.centred) {
+      u.state[1] = b.add(u.state[1], b.mul(b.sub(g, u.state[1]), 1 - o.alpha));
       // What is left of equal gradients is rounding, of either sign.
       second = b.binary("maximum", b.sub(second, b.mul(u.state[1], u.state[1])), b.zeros(second));
     }
-    Value direction = b.div(g, b.add(b.unary("sqrt", second), own_.epsilon));
-    if (own_.momentum != 0) {
+    Value direction = b.div(g, b.add(b.unary("sqrt", second), o.epsilon));
+    if (o.momentum != 0) {
       Value& momentum = u.state.back();
-      direction = momentum = b.add(b.mul(momentum, own_.momentum), direction);
+      direction = momentum = b.add(b.mul(momentum, o.momentum), direction);
     }
     return b.sub(parameter, b.mul(direction, u.lr));
-  }
-
- private:
-  RmspropOptions own_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> rmsprop(const RmspropOptions& options) {
-  return std::make_shared<Rmsprop>(options);
+  };
+  return optimizer_by(o.common, {.state = std::move(state), .update = update});
 }
 
 MILLRACE_OPTIMIZER(rmsprop){

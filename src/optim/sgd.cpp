@@ -8,41 +8,25 @@
 #include "optim/moments.h"
 
 namespace millrace::optim {
-namespace {
 
-class Sgd final : public Optimizer {
- public:
-  explicit Sgd(const SgdOptions& o) : Optimizer(o.common), momentum_(o.momentum), nesterov_(o.nesterov) {
-    if (!(momentum_ >= 0 && std::isfinite(momentum_)))
-      fail<InputError>("the momentum must be at least 0, not {}", momentum_);
-  }
-
-  std::vector<std::string> state_names() const override {
-    return momentum_ != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
-  }
-  bool rows_suffice(double weight_decay) const override {
-    return options.lazy || (momentum_ == 0 && weight_decay == 0);
-  }
-
-  Value update(Update& u) const override {
+std::shared_ptr<const Optimizer> sgd(const SgdOptions& o) {
+  if (!(o.momentum >= 0 && std::isfinite(o.momentum)))
+    fail<InputError>("the momentum must be at least 0, not {}", o.momentum);
+  const bool keeps = o.momentum != 0;
+  const auto update = [o, keeps](Update& u) {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, false);
     Value direction = u.gradient;
-    if (momentum_ != 0) {
-      u.state[0] = b.add(b.mul(u.state[0], momentum_), direction);
-      direction = nesterov_ ? b.add(direction, b.mul(u.state[0], momentum_)) : u.state[0];
+    if (keeps) {
+      u.state[0] = b.add(b.mul(u.state[0], o.momentum), direction);
+      direction = o.nesterov ? b.add(direction, b.mul(u.state[0], o.momentum)) : u.state[0];
     }
     return b.sub(parameter, b.mul(direction, u.lr));
-  }
-
- private:
-  double momentum_;
-  bool nesterov_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> sgd(const SgdOptions& options) { return std::make_shared<Sgd>(options); }
+  };
+  std::vector<std::string> state;
+  if (keeps) state.emplace_back("momentum");
+  return optimizer_by(o.common, {.state = std::move(state), .update = update, .rows_apart = !keeps});
+}
 
 namespace {
 
