@@ -34,7 +34,6 @@ void take_values(const data::ColumnValues& values, Column& into) {
     if (into.numeric && !std::isnan(number)) code = code_of(std::bit_cast<uint64_t>(number + 0.0));
     if (into.numeric) into.numbers.push_back(number);
     into.codes.push_back(code);
-    into.missing += code == 0;
   }
 }
 
@@ -88,7 +87,6 @@ std::shared_ptr<const data::Dataset> rows_of_samples(const Context& context,
 Columns read_table(const Context& context, const data::Dataset& from, int64_t most) {
   if (most == 0) most = context.most_samples();
   Columns table;
-  table.of = from.count();
   std::vector<std::string> inputs;
   for (const auto& input : context.task()->inputs)
     for (const std::string& name : input->columns()) inputs.push_back(name);
@@ -105,7 +103,7 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
     table.columns.push_back(std::move(one));
     places.push_back(c);
   }
-  for (const auto& [first, count] : looked_at(table.of, most)) {
+  for (const auto& [first, count] : looked_at(from.count(), most)) {
     if (places.empty()) break;
     const auto values = data::read_columns(from, first, count, places);
     for (size_t c = 0; c < places.size(); ++c) take_values(values[c], table.columns[c]);

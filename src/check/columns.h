@@ -20,7 +20,6 @@ struct Column {
   /// Of each sample: a number for what stands there, 0 where it is missing; equal numbers, equal values.
   std::vector<uint64_t> codes = {};
   std::vector<double> numbers = {};  // of numeric ones, NaN where missing
-  int64_t missing = 0;
 };
 
 /// Which samples of so many are looked at, as first ones and counts of runs from all over the data, which is
@@ -34,7 +33,7 @@ std::shared_ptr<const data::Dataset> rows_of_samples(const Context& context,
 /// What is known of some thousand samples, spread over all: `most`, or Context::most_samples().
 struct Columns {
   std::vector<Column> columns;
-  int64_t samples = 0, of = 0;  // looked at, of how many
+  int64_t samples = 0;  // looked at
 };
 Columns read_table(const Context& context, const data::Dataset& from, int64_t most = 0);
 

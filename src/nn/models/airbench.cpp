@@ -31,21 +31,14 @@ std::vector<double> eigen(Matrix a, Matrix& vectors) {
         const double theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
         const double t = (theta < 0 ? -1 : 1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
         const double c = 1 / std::sqrt(t * t + 1), s = t * c;
-        for (size_t k = 0; k < n; ++k) {
-          const double x = a[k][p], y = a[k][q];
-          a[k][p] = c * x - s * y;
-          a[k][q] = s * x + c * y;
-        }
-        for (size_t k = 0; k < n; ++k) {
-          const double x = a[p][k], y = a[q][k];
-          a[p][k] = c * x - s * y;
-          a[q][k] = s * x + c * y;
-        }
-        for (size_t k = 0; k < n; ++k) {
-          const double x = vectors[k][p], y = vectors[k][q];
-          vectors[k][p] = c * x - s * y;
-          vectors[k][q] = s * x + c * y;
-        }
+        const auto rotate = [&](double& x, double& y) {
+          const double old = x;
+          x = c * old - s * y;
+          y = s * old + c * y;
+        };
+        for (size_t k = 0; k < n; ++k) rotate(a[k][p], a[k][q]);
+        for (size_t k = 0; k < n; ++k) rotate(a[p][k], a[q][k]);
+        for (size_t k = 0; k < n; ++k) rotate(vectors[k][p], vectors[k][q]);
       }
   }
   std::vector<double> values;
