@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <xgboost/c_api.h>
 
 #include "base/format.h"
@@ -59,14 +60,6 @@ BoostedTree tree_of(const nlohmann::json& json) {
 
 }  // namespace
 
-std::vector<BoostedTree> boosted_trees(std::string_view text) {
-  const auto json = nlohmann::json::parse(text);
-  std::vector<BoostedTree> made;
-  for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
-    made.push_back(tree_of(tree));
-  return made;
-}
-
 BoostedRows::BoostedRows(const Array& x, std::span<const float> labels, int64_t outputs,
                          std::span<const float> weights)
     : count_(x.shape()[0].size()), outputs_(outputs) {
@@ -90,7 +83,10 @@ std::vector<BoostedTree> BoostedRows::trees(const Parameters& parameters, Update
   bst_ulong length = 0;
   const char* text = nullptr;
   require_boosted(XGBoosterSaveModelToBuffer(booster.handle, R"({"format":"json"})", &length, &text));
-  std::vector<BoostedTree> made = boosted_trees({text, length});
+  const auto json = nlohmann::json::parse(std::string_view(text, length));
+  std::vector<BoostedTree> made;
+  for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
+    made.push_back(tree_of(tree));
   MILLRACE_CHECK(std::ssize(made) == outputs_, "XGBoost made {} trees, not {}", made.size(), outputs_);
   return made;
 }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,9 +20,6 @@ struct BoostedTree {
   std::vector<float> threshold;
   std::vector<uint8_t> missing;
 };
-
-/// The trees of a model as XGBoost writes it (JSON).
-std::vector<BoostedTree> boosted_trees(std::string_view json);
 
 /// The samples as XGBoost keeps them.
 class BoostedRows {
