@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-using trace::Reader;
+using trace::ReadKind;
 using trace::Segment;
 
 /// What was recorded for one set of input types.
@@ -34,20 +34,20 @@ std::string difference(const std::vector<Type>& before, const std::vector<Type>&
   return "nothing";
 }
 
-std::string kind_text(Reader::Kind kind) {
+std::string kind_text(ReadKind kind) {
   switch (kind) {
-    case Reader::Kind::truth:
+    case ReadKind::truth:
       return "a bool";
-    case Reader::Kind::number:
+    case ReadKind::number:
       return "a number";
-    case Reader::Kind::array:
+    case ReadKind::array:
       break;
   }
   return "an array";
 }
 
 std::string shown(const Segment& segment, const std::string& value) {
-  return segment.kind == Reader::Kind::array ? "these elements" : value;
+  return segment.kind == ReadKind::array ? "these elements" : value;
 }
 
 void describe(const Segment& segment, int& number, const std::string& indent, std::string& text) {
@@ -150,7 +150,7 @@ CompiledFunction::CompiledFunction(Function function) : state_(std::make_shared<
 }
 
 std::vector<Tensor> CompiledFunction::operator()(std::span<const Tensor> inputs) const {
-  if (trace::current_reader() || has_symbol(inputs)) return state_->function(inputs);
+  if (trace::current_recorder() || has_symbol(inputs)) return state_->function(inputs);
   evaluate(inputs);
   std::vector<Array> arrays;
   std::vector<Type> types;

@@ -5,6 +5,11 @@
 
 namespace millrace::trace {
 
+Recorder*& current_recorder() {
+  thread_local Recorder* recorder = nullptr;
+  return recorder;
+}
+
 Recorder::Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, std::vector<Array> slots,
                    size_t arguments, std::string target, size_t capacity)
     : root_(root),
@@ -13,16 +18,16 @@ Recorder::Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, s
       target_(std::move(target)),
       capacity_(capacity),
       next_slot_(static_cast<int>(arguments)),
-      outer_(current_reader()) {
+      outer_(current_recorder()) {
   for (size_t i = 0; i < arguments; ++i) {
     arguments_.emplace_back(slots_[i]);
     known_[{arguments_.back().node().get(), 0}] = static_cast<int>(i);
   }
   kept_ = arguments_;
-  current_reader() = this;
+  current_recorder() = this;
 }
 
-Recorder::~Recorder() { current_reader() = outer_; }
+Recorder::~Recorder() { current_recorder() = outer_; }
 
 int Recorder::slot_of(const Tensor& tensor, Segment& segment) {
   const Slot slot = key_of(tensor);
@@ -72,7 +77,7 @@ void Recorder::enter(Piece piece, const Linear& linear) {
   }
 }
 
-void Recorder::read(const Tensor& tensor, Kind kind, const std::source_location& where) {
+void Recorder::read(const Tensor& tensor, ReadKind kind, const std::source_location& where) {
   if (tensor.node()->is_constant()) return;
   const Slot slot = key_of(tensor);
   if (!tensor.node()->is_operation() && !known_.contains(slot)) return;  // a captured constant

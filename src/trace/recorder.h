@@ -14,17 +14,19 @@ namespace millrace::trace {
 
 /// Answers the host reads of one run of a function, and adds the segments between them to the tree. Reads on
 /// a path that is known already are answered from the slots of the replay that came before.
-class Recorder : public Reader {
+class Recorder {
  public:
   /// `root`: the tree (empty at first); `path`: the known segments from the root on that this run has already
   /// computed into `slots` (arguments first).
   Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, std::vector<Array> slots,
            size_t arguments, std::string target, size_t capacity);
-  ~Recorder() override;
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
 
   /// The arguments to call the function with.
   const std::vector<Tensor>& arguments() const { return arguments_; }
-  void read(const Tensor& tensor, Kind kind, const std::source_location& where) override;
+  /// Makes `tensor` (an operation or a value) a value and notes the read.
+  void read(const Tensor& tensor, ReadKind kind, const std::source_location& where);
   /// Ends the recording with what the function returned; the results' values.
   std::vector<Array> finish(const std::vector<Tensor>& results);
 
@@ -52,7 +54,10 @@ class Recorder : public Reader {
   size_t reads_ = 0;  // segments entered
   Segment* last_ = nullptr;
   std::string answer_;  // what the host read after last_
-  Reader* outer_;
+  Recorder* outer_;
 };
+
+/// The recorder of this thread; null outside recordings.
+Recorder*& current_recorder();
 
 }  // namespace millrace::trace

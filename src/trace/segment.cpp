@@ -27,13 +27,13 @@ void run(const Segment& segment, std::vector<Array>& slots) {
   for (Array& result : segment.executable->run(inputs)) slots.push_back(std::move(result));
 }
 
-std::string value_read(const Array& value, Reader::Kind kind) {
+std::string value_read(const Array& value, ReadKind kind) {
   switch (kind) {
-    case Reader::Kind::truth:
+    case ReadKind::truth:
       return value.at(0) != 0 ? "true" : "false";
-    case Reader::Kind::number:
+    case ReadKind::number:
       return fmt::format("{}", value.at(0));
-    case Reader::Kind::array:
+    case ReadKind::array:
       break;
   }
   return value.type().str() +

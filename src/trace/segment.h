@@ -9,9 +9,11 @@
 #include <millrace/array.h>
 
 #include "trace/compiled_segment.h"
-#include "trace/record.h"
 
 namespace millrace::trace {
+
+/// What a host reads of a tensor: whether it is zero or not, a number, or the array itself.
+enum class ReadKind { truth, number, array };
 
 /// One segment and how it ends. Values live in slots, numbered along the path from the root: the arguments
 /// first, then for each segment its constants and its results.
@@ -24,7 +26,7 @@ struct Segment {
 
   bool returns = false;
   std::vector<int> returned;  // slots
-  Reader::Kind kind = Reader::Kind::truth;
+  ReadKind kind = ReadKind::truth;
   int read = -1;  // the slot that the host reads
   std::source_location where;
 
@@ -45,6 +47,6 @@ struct Segment {
 void run(const Segment& segment, std::vector<Array>& slots);
 
 /// What a read gives, as text to compare: "true", "0.25", or an array's bytes.
-std::string value_read(const Array& value, Reader::Kind kind);
+std::string value_read(const Array& value, ReadKind kind);
 
 }  // namespace millrace::trace

@@ -7,14 +7,13 @@
 #include "trace/compiled_segment.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
-#include "trace/record.h"
+#include "trace/recorder.h"
 
 namespace millrace {
 namespace {
 
 thread_local std::string layer;
 thread_local std::string target = "cpu";
-thread_local trace::Reader* reader = nullptr;
 
 struct Random {
   Tensor key;  // undefined in eager code
@@ -35,13 +34,33 @@ const TensorNode& known(const std::shared_ptr<TensorNode>& node) {
       trace::place(where), symbol.name);
 }
 
-void read(const Tensor& tensor, trace::Reader::Kind kind, const std::source_location& where) {
+/// Outside of recordings.
+void compute(std::span<const Tensor> tensors) {
+  const trace::Linear linear = trace::linearise(tensors);
+  if (linear.shared.empty()) return;
+  for (const trace::Slot& leaf : linear.leaves)
+    if (leaf.first->is_symbol()) not_known(*leaf.first, linear.shared.back()->source);
+  std::vector<trace::Slot> outputs;
+  for (const TensorNode* node : linear.shared)
+    for (size_t r = 0; r < node->types.size(); ++r) outputs.push_back({node, static_cast<int>(r)});
+  std::vector<Array> inputs;
+  for (const trace::Slot& leaf : linear.leaves) inputs.push_back(leaf.first->values[leaf.second]);
+  const std::vector<Array> results = trace::find_compiled(linear, outputs, target)->run(inputs);
+  size_t next = 0;
+  for (TensorNode* node : linear.shared) {
+    const size_t count = node->types.size();
+    node->settle({results.begin() + next, results.begin() + next + count});
+    next += count;
+  }
+}
+
+void read(const Tensor& tensor, trace::ReadKind kind, const std::source_location& where) {
   const TensorNode& node = known(tensor.node());
   if (node.is_symbol()) not_known(node, where);
-  if (reader)
-    reader->read(tensor, kind, where);
+  if (trace::Recorder* const recorder = trace::current_recorder())
+    recorder->read(tensor, kind, where);
   else
-    trace::compute(std::span(&tensor, 1));
+    compute(std::span(&tensor, 1));
 }
 
 Array value_of(const Tensor& tensor) {
@@ -81,27 +100,6 @@ std::string place(const std::source_location& where) {
   if (where.line() == 0) return "an unknown line";
   const std::string_view file = where.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
-}
-
-Reader*& current_reader() { return reader; }
-
-void compute(std::span<const Tensor> tensors) {
-  const Linear linear = linearise(tensors);
-  if (linear.shared.empty()) return;
-  for (const Slot& leaf : linear.leaves)
-    if (leaf.first->is_symbol()) not_known(*leaf.first, linear.shared.back()->source);
-  std::vector<Slot> outputs;
-  for (const TensorNode* node : linear.shared)
-    for (size_t r = 0; r < node->types.size(); ++r) outputs.push_back({node, static_cast<int>(r)});
-  std::vector<Array> inputs;
-  for (const Slot& leaf : linear.leaves) inputs.push_back(leaf.first->values[leaf.second]);
-  const std::vector<Array> results = find_compiled(linear, outputs, target)->run(inputs);
-  size_t next = 0;
-  for (TensorNode* node : linear.shared) {
-    const size_t count = node->types.size();
-    node->settle({results.begin() + next, results.begin() + next + count});
-    next += count;
-  }
 }
 
 }  // namespace trace
@@ -168,7 +166,7 @@ bool Tensor::is_concrete() const { return node_ && (node_->is_constant() || !nod
 bool Tensor::is_symbol() const { return node_ && node_->is_symbol(); }
 
 Array Tensor::to_array(std::source_location where) const {
-  read(*this, trace::Reader::Kind::array, where);
+  read(*this, trace::ReadKind::array, where);
   return value_of(*this);
 }
 
@@ -181,20 +179,20 @@ HostScalar Tensor::item(std::source_location where) const {
 Tensor::operator bool() const {
   const std::source_location& where = known(node_).source;
   check_single(*this, where);
-  read(*this, trace::Reader::Kind::truth, where);
+  read(*this, trace::ReadKind::truth, where);
   return value_of(*this).at(0) != 0;
 }
 
 HostScalar::operator double() const {
-  read(value_, value_.dtype().is_bool() ? trace::Reader::Kind::truth : trace::Reader::Kind::number, where_);
+  read(value_, value_.dtype().is_bool() ? trace::ReadKind::truth : trace::ReadKind::number, where_);
   return value_of(value_).at(0);
 }
 
 void evaluate(std::span<const Tensor> tensors, std::source_location where) {
-  if (reader)
+  if (trace::current_recorder())
     for (const Tensor& tensor : tensors) tensor.to_array(where);
   else
-    trace::compute(tensors);
+    compute(tensors);
 }
 
 void set_default_target(std::string name) {
