@@ -27,59 +27,42 @@ Bindings sizes_of(const Graph& graph, std::span<const Tensor> inputs) {
   return sizes;
 }
 
-class Inliner {
- public:
-  Inliner(const Graph& graph, std::span<const Tensor> inputs)
-      : graph_(graph), sizes_(sizes_of(graph, inputs)) {
-    for (size_t i = 0; i < inputs.size(); ++i) tensors_[graph.inputs()[i]] = inputs[i];
-  }
+}  // namespace
 
-  std::vector<Tensor> run() {
-    for (int i = 0; i < graph_.size(); ++i)
-      if (!tensors_.contains({i, 0})) visit(i);
-    std::vector<Tensor> outputs;
-    for (const Value output : graph_.outputs()) outputs.push_back(tensors_.at(output));
-    return outputs;
-  }
-
- private:
-  void visit(int index) {
-    const Node& node = graph_.node(index);
-    if (const Array* constant = graph_.constant_value({index, 0})) {
-      tensors_[{index, 0}] = Tensor(*constant);
-      return;
+std::vector<Tensor> inline_graph(const Graph& graph, std::span<const Tensor> inputs) {
+  const Bindings sizes = sizes_of(graph, inputs);
+  std::map<Value, Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) tensors[graph.inputs()[i]] = inputs[i];
+  for (int i = 0; i < graph.size(); ++i) {
+    if (tensors.contains({i, 0})) continue;
+    const Node& node = graph.node(i);
+    if (const Array* constant = graph.constant_value({i, 0})) {
+      tensors[{i, 0}] = Tensor(*constant);
+      continue;
     }
     const LayerScope scope(node.location.layer);
     std::vector<Tensor> operands;
-    for (const Value operand : node.operands) operands.push_back(tensors_.at(operand));
+    for (const Value operand : node.operands) operands.push_back(tensors.at(operand));
     Attributes attributes = node.attributes;
     for (const auto& [name, value] : node.attributes.items())
-      if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(sizes_));
+      if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(sizes));
     if (node.op->random) {
       const RandomKey random = next_random_key();
       operands.back() = random.key;
       attributes.set("stream", random.stream);
     }
     std::shared_ptr<const Graph> body;
-    if (node.op->runs_body()) {
-      body = sizes_.empty() ? node.body : std::make_shared<const Graph>(specialise(*node.body, sizes_));
-    }
+    if (node.op->runs_body())
+      body = sizes.empty() ? node.body : std::make_shared<const Graph>(specialise(*node.body, sizes));
     const std::vector<Tensor> results = node.op->takes_body() && !body
                                             ? inline_graph(*node.body, operands)
                                             : record(*node.op, operands, std::move(attributes),
                                                      std::move(body), std::source_location::current());
-    for (size_t r = 0; r < results.size(); ++r) tensors_[{index, static_cast<int32_t>(r)}] = results[r];
+    for (size_t r = 0; r < results.size(); ++r) tensors[{i, static_cast<int32_t>(r)}] = results[r];
   }
-
-  const Graph& graph_;
-  Bindings sizes_;
-  std::map<Value, Tensor> tensors_;
-};
-
-}  // namespace
-
-std::vector<Tensor> inline_graph(const Graph& graph, std::span<const Tensor> inputs) {
-  return Inliner(graph, inputs).run();
+  std::vector<Tensor> outputs;
+  for (const Value output : graph.outputs()) outputs.push_back(tensors.at(output));
+  return outputs;
 }
 
 }  // namespace millrace::trace
