@@ -155,7 +155,6 @@ Finding run_augmentation(Context& context) {
 
 MILLRACE_CHECK_KIND(augmentation){
     .name = "augmentation",
-    .group = "data",
     .doc = "random changes that make another class of a sample",
     .matters = "a mirrored b is a d: a model that is told otherwise learns to tell neither",
     .place = 180,

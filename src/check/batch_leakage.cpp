@@ -106,7 +106,6 @@ Finding run_batch_leakage(Context& context) {
 
 MILLRACE_CHECK_KIND(batch_leakage){
     .name = "batch-leakage",
-    .group = "model",
     .doc = "in evaluation, a sample is exchanged and all are moved: no other output may change",
     .matters =
         "a model whose outputs depend on who else is in the batch, or on the row, scores well in training "

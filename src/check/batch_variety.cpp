@@ -115,7 +115,6 @@ Finding run_batch_variety(Context& context) {
 
 MILLRACE_CHECK_KIND(batch_variety){
     .name = "batch-variety",
-    .group = "data",
     .doc = "batches of one class each (sorted and not shuffled), and rows that are all the same to the model",
     .matters =
         "a model that sees one class after the other forgets each for the next, and of samples that look the "

@@ -108,7 +108,6 @@ Finding run_broadcasting(Context& context) {
 
 MILLRACE_CHECK_KIND(broadcasting){
     .name = "broadcasting",
-    .group = "model",
     .doc = "shapes that fit by accident: each sample against each other one, one target for many outputs",
     .matters =
         "[rows] less [rows, 1] is a table of all differences, whose mean is a loss that falls to the "

@@ -92,7 +92,6 @@ Finding run_causal_leakage(Context& context) {
 
 MILLRACE_CHECK_KIND(causal_leakage){
     .name = "causal-leakage",
-    .group = "model",
     .doc = "where the next one is predicted: a later token is changed, no output before it may move",
     .matters =
         "a model that sees what it is to predict has a loss near 0 and writes nonsense when it must go on "

@@ -21,14 +21,15 @@ class Context;
 
 struct CheckKind {
   std::string name;     // "batch-leakage"
-  std::string group;    // "data", "model" or "loop"
   std::string doc;      // what it looks for: a line
   std::string matters;  // why
-  int place = 0;        // in the list: the library's data 100 …, model 200 …, loop 300 …
+  int place = 0;        // in the list: 100 … are of the data, 200 … of the model, 300 … of the loop
   /// It compiles nothing and takes nothing of the feeds: a part of the short form.
   bool quick = false;
   /// Its verdict, what it saw and what to do. Errors that it throws are failures with their message.
   Finding (*run)(Context& context) = nullptr;
+
+  const char* group() const { return place < 200 ? "data" : place < 300 ? "model" : "loop"; }
 };
 
 #define MILLRACE_CHECK_KIND(NAME)      \

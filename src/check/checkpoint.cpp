@@ -83,7 +83,6 @@ Finding run_checkpoint(Context& context) {
 
 MILLRACE_CHECK_KIND(checkpoint){
     .name = "checkpoint",
-    .group = "loop",
     .doc = "a checkpoint is written, read, and put into a model made anew: the same outputs",
     .matters = "what the checkpoint does not hold is lost when the run ends, and the saved model is another",
     .place = 330,

@@ -96,7 +96,6 @@ Finding run_constant_columns(Context& context) {
 
 MILLRACE_CHECK_KIND(constant_columns){
     .name = "constant-columns",
-    .group = "data",
     .doc = "columns of inputs that are constant, or say the same as another",
     .matters = "they teach nothing, hide broken exports of data, and divide what a column is worth among two",
     .place = 110,

@@ -61,7 +61,6 @@ Finding run_end_of_sequence(Context& context) {
 
 MILLRACE_CHECK_KIND(end_of_sequence){
     .name = "end-of-sequence",
-    .group = "data",
     .doc = "where texts are written: what ends them is among the targets",
     .matters = "a model that is never shown an end does not know when to stop",
     .place = 190,

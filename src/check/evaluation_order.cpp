@@ -112,7 +112,6 @@ Finding run_evaluation_order(Context& context) {
 
 MILLRACE_CHECK_KIND(evaluation_order){
     .name = "evaluation-order",
-    .group = "loop",
     .doc = "samples are evaluated forwards and backwards: the same outputs",
     .matters = "a result that depends on the order of the test set is no property of the model",
     .place = 350,

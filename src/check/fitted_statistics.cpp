@@ -101,7 +101,6 @@ Finding run_fitted_statistics(Context& context) {
 
 MILLRACE_CHECK_KIND(fitted_statistics){
     .name = "fitted-statistics",
-    .group = "data",
     .doc = "columns that were scaled or filled up with statistics of training and test set together",
     .matters =
         "the test set has then had a say in what the model is given: small sets look better than they are, "

@@ -88,7 +88,6 @@ Finding run_frozen(Context& context) {
 
 MILLRACE_CHECK_KIND(frozen){
     .name = "frozen",
-    .group = "model",
     .doc = "frozen parameters that move, and running statistics of frozen layers",
     .matters = "features that were to be kept drift away, and the pretrained model is no longer what it was",
     .place = 285,

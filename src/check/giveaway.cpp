@@ -174,7 +174,6 @@ Finding run_giveaway(Context& context) {
 
 MILLRACE_CHECK_KIND(giveaway){
     .name = "giveaway",
-    .group = "data",
     .doc = "a single column, word, mark or kind of file from which the target can be read off",
     .matters =
         "what was written down after the outcome, or made from it, is not there when the model is to predict",

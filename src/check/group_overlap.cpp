@@ -165,7 +165,6 @@ Finding run_group_overlap(Context& context) {
 
 MILLRACE_CHECK_KIND(group_overlap){
     .name = "group-overlap",
-    .group = "data",
     .doc = "samples of one patient, user, session … in training and in the test set",
     .matters =
         "what is particular to one of them is recognised, and new ones will do worse than the test says",

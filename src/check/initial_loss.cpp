@@ -88,7 +88,6 @@ Finding run_initial_loss(Context& context) {
 
 MILLRACE_CHECK_KIND(initial_loss){
     .name = "initial-loss",
-    .group = "model",
     .doc = "the loss at initialisation against what a model that knows nothing would lose",
     .matters =
         "a loss that begins elsewhere says that outputs are too large, that the loss is not what it should "

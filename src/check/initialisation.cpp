@@ -71,7 +71,6 @@ Finding run_initialisation(Context& context) {
 
 MILLRACE_CHECK_KIND(initialisation){
     .name = "initialisation",
-    .group = "model",
     .doc = "weights that are zero or constant, so that units cannot come to differ",
     .matters =
         "units with the same weights get the same gradient and stay the same for ever; two layers of zeros "

@@ -88,7 +88,6 @@ Finding run_input_independent(Context& context) {
 
 MILLRACE_CHECK_KIND(input_independent){
     .name = "input-independent",
-    .group = "loop",
     .doc = "a short training with zeros for inputs must end worse than one with them",
     .matters = "a model that learns as much from zeros as from its inputs only learns how often what occurs",
     .place = 310,

@@ -190,7 +190,6 @@ Finding run_labels(Context& context) {
 
 MILLRACE_CHECK_KIND(labels){
     .name = "labels",
-    .group = "data",
     .doc = "targets: there, readable, more than one, none that nearly all samples have",
     .matters = "a model learns what its labels say: where they are missing, odd or all alike, it learns that",
     .place = 100,

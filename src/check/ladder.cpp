@@ -100,7 +100,6 @@ Finding run_ladder(Context& context) {
 
 MILLRACE_CHECK_KIND(ladder){
     .name = "ladder",
-    .group = "loop",
     .doc = "one batch, a small set, new samples: each must be learnable before the next",
     .matters =
         "what cannot learn a few samples by heart has a mistake that no amount of data or time mends; it "

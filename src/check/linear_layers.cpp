@@ -103,7 +103,6 @@ Finding run_linear_layers(Context& context) {
 
 MILLRACE_CHECK_KIND(linear_layers){
     .name = "linear-layers",
-    .group = "model",
     .doc = "layers of weights with no activation between them",
     .matters =
         "the product of two matrices is a matrix: such a model is as deep as one layer, and learns no "

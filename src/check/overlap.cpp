@@ -190,7 +190,6 @@ Finding run_overlap(Context& context) {
 
 MILLRACE_CHECK_KIND(overlap){
     .name = "overlap",
-    .group = "data",
     .doc = "samples of the test set that are among those of training, the same or nearly",
     .matters = "on samples that it has seen a model is tested for its memory, and looks better than it is",
     .place = 130,

@@ -173,7 +173,6 @@ Finding run_padding_leakage(Context& context) {
 
 MILLRACE_CHECK_KIND(padding_leakage){
     .name = "padding-leakage",
-    .group = "model",
     .doc = "padding is filled with something else: no output of real places may change",
     .matters = "a model that reads padding gives other results for the same sample in a longer batch",
     .place = 275,

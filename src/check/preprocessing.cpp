@@ -262,7 +262,6 @@ Finding run_preprocessing(Context& context) {
 
 MILLRACE_CHECK_KIND(preprocessing){
     .name = "preprocessing",
-    .group = "data",
     .doc = "the same samples make the same arrays in training, test and export; both sets look alike",
     .matters =
         "a model that is given numbers in another unit or order than it was trained on is wrong without a "

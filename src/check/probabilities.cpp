@@ -122,7 +122,6 @@ Finding run_probabilities(Context& context) {
 
 MILLRACE_CHECK_KIND(probabilities){
     .name = "probabilities",
-    .group = "model",
     .doc = "probabilities fed into a loss that wants logits (softmax or sigmoid twice)",
     .matters =
         "softmax of a softmax hardly tells classes apart: training runs, slowly, and ends at a loss that it "

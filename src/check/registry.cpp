@@ -1,4 +1,5 @@
 #include <chrono>
+#include <string_view>
 
 #include "base/contains.h"
 #include "base/format.h"
@@ -61,7 +62,7 @@ Finding worse(Finding one, const Finding& other) {
 std::vector<Kind> kinds() {
   std::vector<Kind> list;
   for (const CheckKind* kind : check_kinds().all())
-    list.push_back({kind->name, kind->group, kind->doc, kind->matters});
+    list.push_back({kind->name, kind->group(), kind->doc, kind->matters});
   return list;
 }
 
@@ -88,7 +89,7 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
     const auto begin = std::chrono::steady_clock::now();
     Finding finding;
     try {
-      finding = context.fitted() && kind.group != "data"
+      finding = context.fitted() && std::string_view(kind.group()) != "data"
                     ? not_for("the model is fitted to all samples at once, it has no steps")
                     : kind.run(context);
     } catch (const Error& error) {
@@ -98,7 +99,7 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
     finding.check = kind.name;
     // Names of classes and samples come from files, in whatever bytes.
     finding.saw = printable(stored_text(finding.saw));
-    finding.group = kind.group;
+    finding.group = kind.group();
     finding.matters = kind.matters;
     finding.seconds = seconds_since(begin);
     findings.push_back(std::move(finding));

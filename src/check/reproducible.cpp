@@ -73,7 +73,6 @@ Finding run_reproducible(Context& context) {
 
 MILLRACE_CHECK_KIND(reproducible){
     .name = "reproducible",
-    .group = "loop",
     .doc = "the model made twice, batches made twice, steps done twice: the same bits",
     .matters = "where the same seed gives other numbers, no two runs can be compared, and a gain may be luck",
     .place = 320,

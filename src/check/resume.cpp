@@ -49,7 +49,6 @@ Finding run_resume(Context& context) {
 
 MILLRACE_CHECK_KIND(resume){
     .name = "resume",
-    .group = "loop",
     .doc = "steps that are saved in the middle and resumed, against the same in one go",
     .matters = "a training that stops for any reason would end somewhere else, and nobody would know",
     .place = 340,

@@ -89,7 +89,6 @@ Finding run_schedule(Context& context) {
 
 MILLRACE_CHECK_KIND(schedule){
     .name = "schedule",
-    .group = "loop",
     .doc = "the plan of a training: enough steps, a learning rate in most of them, an average that forgets",
     .matters =
         "a rate that is gone after a moment, or never comes to what was set, wastes all of a training that "

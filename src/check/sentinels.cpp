@@ -67,7 +67,6 @@ Finding run_sentinels(Context& context) {
 
 MILLRACE_CHECK_KIND(sentinels){
     .name = "sentinels",
-    .group = "data",
     .doc = "numbers that stand for a missing value, such as -999",
     .matters =
         "taken as amounts they make all others nearly equal, and a model cannot tell missing from very small",

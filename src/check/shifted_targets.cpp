@@ -91,7 +91,6 @@ Finding run_shifted(Context& context) {
 
 MILLRACE_CHECK_KIND(shifted_targets){
     .name = "shifted-targets",
-    .group = "data",
     .doc = "targets that are those of the rows before or behind theirs",
     .matters =
         "a model learns nothing from inputs that are not those of its targets, and the test set says so "

@@ -148,7 +148,6 @@ Finding run_signal_scale(Context& context) {
 
 MILLRACE_CHECK_KIND(signal_scale){
     .name = "signal-scale",
-    .group = "model",
     .doc = "activations and gradients by layer: dead units, numbers that explode or vanish",
     .matters =
         "layers whose numbers grow or shrink by orders of magnitude learn at rates that no one learning rate "

@@ -157,7 +157,6 @@ Finding run_spelling(Context& context) {
 
 MILLRACE_CHECK_KIND(spelling){
     .name = "spelling",
-    .group = "data",
     .doc = "categories and classes written in several ways, or otherwise in the test set",
     .matters =
         "to a model 'oak', 'Oak' and 'oak ' are three things, each with fewer samples, and what it never saw "

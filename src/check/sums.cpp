@@ -103,7 +103,6 @@ Finding run_sums(Context& context) {
 
 MILLRACE_CHECK_KIND(sums){
     .name = "sums",
-    .group = "loop",
     .doc = "sums that lose small terms: 10⁸ terms in f32, sums in 16 bits, counters in floating point",
     .matters =
         "a sum that is much larger than its terms no longer changes: means come out too small, and counts "

@@ -211,7 +211,6 @@ Finding run_test_agreement(Context& context) {
 
 MILLRACE_CHECK_KIND(test_agreement){
     .name = "test-agreement",
-    .group = "loop",
     .doc = "what a short training learns must hold on the test set: its classes, its channels, its labels",
     .matters =
         "where it does not, the two sets were made in different ways, and what is measured says nothing of "

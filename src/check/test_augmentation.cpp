@@ -49,7 +49,6 @@ Finding run_test_augmentation(Context& context) {
 
 MILLRACE_CHECK_KIND(test_augmentation){
     .name = "test-augmentation",
-    .group = "data",
     .doc = "test-time augmentation that looks at samples in ways that training never made",
     .matters = "views that the model was not trained on make its mean worse, or right by chance",
     .place = 185,

@@ -87,7 +87,6 @@ Finding run_time_overlap(Context& context) {
 
 MILLRACE_CHECK_KIND(time_overlap){
     .name = "time-overlap",
-    .group = "data",
     .doc = "samples to train on that are newer than those to test on",
     .matters = "a model that knows the future of its test set looks better than one that must predict it",
     .place = 150,

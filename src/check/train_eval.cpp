@@ -93,7 +93,6 @@ Finding run_train_eval(Context& context) {
 
 MILLRACE_CHECK_KIND(train_eval){
     .name = "train-eval",
-    .group = "model",
     .doc = "training against evaluation: dropout left on, norms with small batches or old statistics",
     .matters = "what is measured and served is the model in evaluation mode: it must be the one that learnt",
     .place = 290,

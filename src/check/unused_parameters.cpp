@@ -117,7 +117,6 @@ Finding run_unused_parameters(Context& context) {
 
 MILLRACE_CHECK_KIND(unused_parameters){
     .name = "unused-parameters",
-    .group = "model",
     .doc = "parameters without a gradient, not in the optimiser, or not registered at all",
     .matters = "what no step moves stays as it was drawn: the model is smaller than it looks",
     .place = 280,

@@ -86,7 +86,6 @@ Finding run_updates(Context& context) {
 
 MILLRACE_CHECK_KIND(updates){
     .name = "updates",
-    .group = "model",
     .doc = "the first step: weights must move a little, by the loss and not by weight decay",
     .matters =
         "steps that are far too small learn nothing in any time, and far too large ones forget what they "
