@@ -283,9 +283,8 @@ struct TrainGraph {
   bool scales_loss = false;
   int key_input() const { return data_inputs + lr_inputs + scalar_inputs; }
   int first_parameter() const { return key_input() + 1; }
-  int first_state() const {
-    return first_parameter() + static_cast<int>(parameters.size()) + static_cast<int>(buffers.size());
-  }
+  int first_buffer() const { return first_parameter() + static_cast<int>(parameters.size()); }
+  int first_state() const { return first_buffer() + static_cast<int>(buffers.size()); }
 };
 
 /// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would

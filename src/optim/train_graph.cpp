@@ -43,11 +43,28 @@ Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options,
   return {gradients, norm};
 }
 
-/// Index of the group of a parameter; groups.size() when none applies.
-size_t group_of(const Options& options, const std::string& name, const Type& type) {
-  for (size_t i = 0; i < options.groups.size(); ++i)
-    if (options.groups[i].applies(name, type)) return i;
-  return options.groups.size();
+/// A parameter that is trained.
+struct Trained {
+  std::string name;
+  int input;
+  size_t group;  // groups.size() when none applies
+  double decay;
+};
+
+/// `input`: which the first of all parameters is.
+std::vector<Trained> trained_of(const ModelScope& scope, const Options& options, int input) {
+  std::vector<Trained> all;
+  for (const nn::Named& p : scope.parameters()) {
+    const int own = input++;
+    if (!p.trainable) continue;
+    size_t group = 0;
+    while (group < options.groups.size() && !options.groups[group].applies(p.name, p.tensor->type())) ++group;
+    all.push_back({p.name, own, group,
+                   group < options.groups.size()
+                       ? options.groups[group].weight_decay.value_or(options.weight_decay)
+                       : options.weight_decay});
+  }
+  return all;
 }
 
 /// Rounds what belongs to one parameter to the dtype that it is stored in. To bf16 stochastically: to the
@@ -112,18 +129,16 @@ struct Updates {
                     made.state.back());
   }
 
-  /// Of the parameter that is input `at`: all of it, or the rows that have a gradient. The new one.
-  /// `raw`: the gradient before clipping.
-  Value add(const nn::Named& p, int at, Value gradient, Value raw, double decay,
-            const std::optional<RowGradient>& rows) {
+  /// Of a parameter: all of it, or the rows that have a gradient. The new one. `raw`: the gradient before
+  /// clipping.
+  Value add(const Trained& p, Value gradient, Value raw, const std::optional<RowGradient>& rows) {
     ops::Build b(graph);
-    const Value old = graph.inputs()[at];
+    const Value old = graph.inputs()[p.input];
     const Type type = graph.type(old);
-    const size_t group = group_of(optimizer.options, p.name, p.tensor->type());
     const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
     graph.set_location({p.name, Phase::update});
-    const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(group)];
-    Update update{graph, b.widen(old_part), gradient, lr, decay, scalars, {}, p.name};
+    const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(p.group)];
+    Update update{graph, b.widen(old_part), gradient, lr, p.decay, scalars, {}, p.name};
     std::vector<Value> old_state, old_parts;
     for (const StateArray& kept : optimizer.state_of(p.name, type)) {
       made.state.push_back(kept.name + "." + p.name);
@@ -132,14 +147,14 @@ struct Updates {
       update.state.push_back(b.widen(old_parts.back()));
     }
     const Value fresh = optimizer.update(update);
-    Rounder rounded(graph, graph.inputs()[made.key_input()], at - made.first_parameter());
+    Rounder rounded(graph, graph.inputs()[made.key_input()], p.input - made.first_parameter());
     Value chosen;
     const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
       chosen = b.select(sound, rounded(fresh_part, graph.type(whole).dtype), part);
       outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
       return outputs.values.back();
     };
-    const Value whole = replace(at, old, old_part, fresh, p.name);
+    const Value whole = replace(p.input, old, old_part, fresh, p.name);
     if (norms) {
       made.normed.push_back(p.name);
       const Value before = b.widen(old_part);
@@ -240,31 +255,17 @@ Differentiated differentiate(Forward forward, int64_t parts, const TrainGraph& m
   return all;
 }
 
-/// Weight decay of each trainable parameter.
-std::vector<double> decays_of(const ModelScope& scope, const Options& options) {
-  std::vector<double> decays;
-  for (const nn::Named& p : scope.parameters()) {
-    if (!p.trainable) continue;
-    const size_t group = group_of(options, p.name, p.tensor->type());
-    decays.push_back(group < options.groups.size()
-                         ? options.groups[group].weight_decay.value_or(options.weight_decay)
-                         : options.weight_decay);
-  }
-  return decays;
-}
-
 /// Appends clipping and the updates, and names the outputs.
-void append_update(Differentiated step, const ModelScope& scope, const Optimizer& optimizer,
-                   const LossScaling* scaling, bool norms, TrainGraph& made) {
+void append_update(Differentiated step, const ModelScope& scope, const std::vector<Trained>& trained,
+                   const Optimizer& optimizer, const LossScaling* scaling, bool norms, TrainGraph& made) {
   Graph& graph = step.graph;
   ops::Build b(graph);
   const Options& options = optimizer.options;
-  const std::vector<double> decays = decays_of(scope, options);
   // Tables keep their gradient as rows where that is enough; clipping sees each row once.
   std::vector<std::optional<RowGradient>> by_rows(step.gradients.size());
   graph.set_location({"rows", Phase::update});
   for (size_t i = 0; i < by_rows.size(); ++i)
-    if (optimizer.rows_suffice(decays[i]) && (options.lazy || few_rows(graph, step.gradients[i])))
+    if (optimizer.rows_suffice(trained[i].decay) && (options.lazy || few_rows(graph, step.gradients[i])))
       if (by_rows[i] = row_gradient(graph, step.gradients[i]); by_rows[i])
         step.gradients[i] = by_rows[i]->values;
   graph.set_location({"update", Phase::update});
@@ -304,18 +305,12 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
     outputs.replace(made.first_state() + 2, next.skipped, made.state[2]);
   }
   Updates updates{graph, optimizer, made, outputs, norms, sound, std::move(scalars)};
-  int position = made.first_parameter();
-  size_t next = 0;
   std::vector<std::pair<std::string, Value>> moved;
-  for (const nn::Named& p : scope.parameters()) {
-    const int at = position++;
-    if (!p.trainable) continue;
-    moved.emplace_back(p.name, updates.add(p, at, clipped.gradients[next], step.gradients[next], decays[next],
-                                           by_rows[next]));
-    ++next;
-  }
+  for (size_t i = 0; i < trained.size(); ++i)
+    moved.emplace_back(trained[i].name,
+                       updates.add(trained[i], clipped.gradients[i], step.gradients[i], by_rows[i]));
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
-    const int at = position++;
+    const int at = made.first_buffer() + static_cast<int>(i);
     const Value fresh = step.buffers[i], old = graph.inputs()[at];
     if (fresh == old) continue;
     outputs.replace(at, b.select(sound, fresh, old), scope.buffers()[i].name);
@@ -349,20 +344,15 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.state = {"loss_scale", "good_steps", "skipped_steps"};
   }
   Differentiated step = differentiate(record(model, scope, data, function, optimizer, made), parts, made);
-  if (parts > 1) {
-    const int first_buffer = made.first_parameter() + static_cast<int>(made.parameters.size());
-    step = accumulate(step, parts, {made.data_inputs, made.key_input(), first_buffer}, inputs);
-  }
+  if (parts > 1)
+    step = accumulate(step, parts, {made.data_inputs, made.key_input(), made.first_buffer()}, inputs);
+  const std::vector<Trained> trained = trained_of(scope, optimizer.options, made.first_parameter());
   if (optimizer.ascent() > 0) {
-    std::vector<int> trainable;
-    int at = made.first_parameter();
-    for (const nn::Named& p : scope.parameters()) {
-      if (p.trainable) trainable.push_back(at);
-      ++at;
-    }
-    step = ascended(step, optimizer.ascent(), trainable);
+    std::vector<int> places;
+    for (const Trained& p : trained) places.push_back(p.input);
+    step = ascended(step, optimizer.ascent(), places);
   }
-  append_update(std::move(step), scope, optimizer, scaling, extras.norms, made);
+  append_update(std::move(step), scope, trained, optimizer, scaling, extras.norms, made);
   return made;
 }
 
