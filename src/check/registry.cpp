@@ -18,17 +18,8 @@ Registry<CheckKind>& check_kinds() {
 }
 
 const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::warn:
-      return "warn";
-    case Verdict::fail:
-      return "fail";
-    case Verdict::does_not_apply:
-      break;
-  }
-  return "does-not-apply";
+  static constexpr const char* names[] = {"pass", "warn", "fail", "does-not-apply"};
+  return names[static_cast<size_t>(verdict)];
 }
 
 Finding passed(std::string saw) { return {.verdict = Verdict::pass, .saw = std::move(saw)}; }

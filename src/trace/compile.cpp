@@ -34,16 +34,9 @@ std::string difference(const std::vector<Type>& before, const std::vector<Type>&
   return "nothing";
 }
 
-std::string kind_text(ReadKind kind) {
-  switch (kind) {
-    case ReadKind::truth:
-      return "a bool";
-    case ReadKind::number:
-      return "a number";
-    case ReadKind::array:
-      break;
-  }
-  return "an array";
+const char* kind_text(ReadKind kind) {
+  static constexpr const char* names[] = {"a bool", "a number", "an array"};
+  return names[static_cast<size_t>(kind)];
 }
 
 std::string shown(const Segment& segment, const std::string& value) {
