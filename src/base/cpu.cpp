@@ -1,6 +1,5 @@
 #include "base/cpu.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include <millrace/error.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 
 namespace millrace {
@@ -41,7 +41,7 @@ const std::string& cpu_cap() {
     const char* text = std::getenv("MILLRACE_CPU");
     const std::string word = text ? text : "";
     constexpr std::string_view known[] = {"", "avx2", "avx512", "avx512_bf16"};
-    if (std::ranges::find(known, word) == std::end(known))
+    if (!contains(known, word))
       fail<InputError>(
           "MILLRACE_CPU is '{}', but caps at avx2, avx512 or avx512_bf16 only; CPUs without AVX2 are not "
           "supported",

@@ -77,14 +77,12 @@ int open_nameless(const fs::path& given) {
 }
 
 namespace {
+
 /// −1 where the file system cannot do that, or it could not be given a name later.
 int open_unnamed(const fs::path& folder) {
   if (::access("/proc/self/fd", X_OK) != 0) return -1;
   return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 }
-}  // namespace
-
-namespace {
 
 /// Where a chain of symbolic links ends, be there nothing yet; `path` itself when it is none.
 fs::path end_of_links(const fs::path& path, std::error_code& error) {

@@ -1,10 +1,10 @@
 // Telling folders of runs from folders of data.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <string_view>
+
+#include "base/contains.h"
 
 namespace millrace {
 
@@ -21,8 +21,7 @@ inline bool is_run(const std::filesystem::path& folder) {
 inline bool is_of_run(std::string_view name) {
   constexpr std::string_view names[] = {"recipe.toml",   "checkpoints",       "control",   "control.jsonl",
                                         "metrics.jsonl", "bad_samples.jsonl", "model.onnx"};
-  return name.starts_with("events.out.tfevents.") ||
-         std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return name.starts_with("events.out.tfevents.") || contains(names, name);
 }
 
 }  // namespace millrace

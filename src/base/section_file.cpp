@@ -55,8 +55,6 @@ SectionWriter::SectionWriter(const std::filesystem::path& path, std::string_view
   file_.write(&header, sizeof header);
 }
 
-SectionWriter::~SectionWriter() = default;
-
 void SectionWriter::pad(uint64_t to) {
   static constexpr char zeros[kSectionPage] = {};
   const uint64_t over = file_.size() % to;

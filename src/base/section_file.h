@@ -27,9 +27,6 @@ class SectionWriter {
  public:
   /// `magic`: 8 bytes that such files begin with.
   SectionWriter(const std::filesystem::path& path, std::string_view magic, uint32_t version);
-  ~SectionWriter();
-  SectionWriter(const SectionWriter&) = delete;
-  SectionWriter& operator=(const SectionWriter&) = delete;
   /// A section of these parts, each at a multiple of kSectionAlign; their places in it. IoError.
   std::vector<uint64_t> add(const std::string& name, std::span<const std::span<const uint8_t>> parts);
   void add(const std::string& name, std::string_view text);

@@ -1,7 +1,6 @@
-#include <algorithm>
-
 #include <millrace/settings.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/suggest.h"
 
@@ -21,9 +20,7 @@ void check_number(const Setting& setting, double number) {
 }
 
 void check_text(const Setting& setting, const std::string& text) {
-  if (setting.choices.empty() ||
-      std::find(setting.choices.begin(), setting.choices.end(), text) != setting.choices.end())
-    return;
+  if (setting.choices.empty() || contains(setting.choices, text)) return;
   fail<InputError>("must be one of {}, not '{}'{}", fmt::join(setting.choices, ", "), text,
                    did_you_mean(text, setting.choices));
 }

@@ -1,8 +1,8 @@
 #include "base/word_settings.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/number_from.h"
 #include "base/suggest.h"
@@ -55,8 +55,7 @@ SettingValue word_value(const Setting& setting, std::string_view word) {
   for (const Setting& setting : settings.declared())
     if (!is_word(setting) && !std::holds_alternative<bool>(setting.usual)) options.push_back(setting.name);
   if (name == word || options.empty()) fail<InputError>("\"{}\" is too much", word);
-  if (std::find(options.begin(), options.end(), name) != options.end())
-    fail<InputError>("{} is given twice", name);
+  if (contains(options, name)) fail<InputError>("{} is given twice", name);
   fail<InputError>("there is no {}{}", name, did_you_mean(name, options, "", '"'));
 }
 
