@@ -10,9 +10,6 @@ namespace millrace {
 /// crc32c("123456789", 9) == 0xe3069283.
 uint32_t crc32c(const void* data, size_t size, uint32_t crc = 0);
 
-/// The same from a table, for CPUs without SSE 4.2.
-uint32_t crc32c_table(const void* data, size_t size, uint32_t crc = 0);
-
 /// TFRecord's masked form, for checksums stored beside the data that they cover.
 constexpr uint32_t masked_crc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
