@@ -73,10 +73,8 @@ MemoryNodes::MemoryNodes() : state_(std::make_unique<State>()) {
   // "0" is one node; looking at everything takes hwloc some milliseconds.
   if (contents("/sys/devices/system/node/online").find_first_of(",-") == std::string::npos) return;
   hwloc_topology_init(&state_->topology);
-#if HWLOC_API_VERSION >= 0x00020500
   // Of the CPUs that taskset leaves, or settling would give the others back.
   hwloc_topology_set_flags(state_->topology, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
-#endif
   state_->real = true;
   state_->load();
 }

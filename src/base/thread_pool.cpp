@@ -6,15 +6,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <immintrin.h>
 #include <mutex>
 #include <sched.h>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "base/memory_nodes.h"
 
@@ -43,14 +41,6 @@ thread_local bool inside_chunk = false;
 // last chunk may take longer than the others.
 constexpr std::chrono::microseconds kSpinInStep{100}, kSpinBetween{20}, kSpinForLast{30};
 
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
 /// Spins while `waiting()`; false when that took longer than `limit()`, which is asked anew now and then.
 template <typename Waiting, typename Limit>
 bool spin(Waiting&& waiting, Limit&& limit) {
@@ -58,7 +48,7 @@ bool spin(Waiting&& waiting, Limit&& limit) {
   for (;;) {
     for (int i = 0; i < 16; ++i) {
       if (!waiting()) return true;
-      relax();
+      _mm_pause();
     }
     if (Clock::now() - begin > limit()) return !waiting();
   }
