@@ -21,7 +21,7 @@ class Context;
 
 /// What a baseline reached; without metrics it does not apply, and `note` says why.
 struct Result {
-  std::string name;
+  std::string name = {};
   std::string note = {};
   std::vector<eval::Measured> metrics = {};
   /// What training prints beside the loss (Report::progress), on the rows that it learnt from; NaN: not

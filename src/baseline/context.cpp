@@ -11,11 +11,7 @@
 
 namespace millrace::baseline {
 
-Result not_for(std::string why) {
-  Result result;
-  result.note = std::move(why);
-  return result;
-}
+Result not_for(std::string why) { return {.note = std::move(why)}; }
 
 bool has_classes(const task::Output& output) {
   return output.link() == eval::Link::softmax && !output.at_places();

@@ -87,7 +87,7 @@ Result run_human(Context& context) {
     constexpr float sure = 4;
     for (const float value : array.as<float>()) logits.push_back(labels ? sure * (2 * value - 1) : value);
   }
-  Result result{.name = {}, .metrics = context.judged({logits}, known)};
+  Result result{.metrics = context.judged({logits}, known)};
   const int64_t count = std::count(known.begin(), known.end(), 1), all = std::ssize(known);
   if (count < all) result.note = fmt::format("of {} of {} samples: others have no answer", count, all);
   return result;

@@ -219,7 +219,7 @@ Result nearest_samples(Context& context) {
                       : "by all numbers of a sample";
   }
   if (std::ssize(nearest) < context.samples(true)->count()) return not_for("was stopped");
-  return {.name = {}, .note = note, .metrics = context.judged({logits_of_nearest(context, nearest)})};
+  return {.note = note, .metrics = context.judged({logits_of_nearest(context, nearest)})};
 }
 
 }  // namespace millrace::baseline

@@ -122,9 +122,10 @@ std::optional<Report> read_report(const std::filesystem::path& path) {
     json.at("metrics").get_to(report.metrics);
     json.at("progress").get_to(report.progress);
     for (const auto& each : json.at("baselines")) {
-      Result result{.name = each.at("name").get<std::string>(), .note = each.at("note").get<std::string>()};
-      result.seconds = each.at("seconds").get<double>();
-      result.train = number_at(each, "train");
+      Result result{.name = each.at("name").get<std::string>(),
+                    .note = each.at("note").get<std::string>(),
+                    .train = number_at(each, "train"),
+                    .seconds = each.at("seconds").get<double>()};
       for (const auto& [name, value] : each.at("test").items())
         result.metrics.push_back(
             {name, number_at(value, "value"), number_at(value, "low"), number_at(value, "high")});
