@@ -18,11 +18,10 @@ class Accumulator {
       graph().input(one_.input_names()[i], i < whole.size() ? whole[i].type : one_.type(one_.inputs()[i]));
     given_ = graph().inputs();
     // Where a batch reads more rows than the table has, the table's own size is the smaller one.
-    for (size_t k = 0; k < rows_.size(); ++k)
-      if (const auto count = row_count(one_, part.gradients[k]))
-        by_rows_.push_back(*count * parts <= one_.type(part.gradients[k]).shape[0].size());
-      else
-        by_rows_.push_back(false);
+    for (const Value& gradient : part.gradients) {
+      const auto count = row_count(one_, gradient);
+      by_rows_.push_back(count && *count * parts <= one_.type(gradient).shape[0].size());
+    }
   }
 
   Differentiated run() {

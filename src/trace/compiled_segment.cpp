@@ -30,28 +30,6 @@ CompileOptions options_for(const Graph& graph, const std::string& target) {
   return options;
 }
 
-std::shared_ptr<CompiledSegment> cached_compiled(const std::string& key) {
-  Cache& c = cache();
-  const std::scoped_lock lock(c.mutex);
-  const auto it = c.index.find(key);
-  if (it == c.index.end()) return nullptr;
-  c.entries.splice(c.entries.begin(), c.entries, it->second);
-  return it->second->second;
-}
-
-void cache_compiled(const std::string& key, std::shared_ptr<CompiledSegment> executable) {
-  Cache& c = cache();
-  const std::scoped_lock lock(c.mutex);
-  ++c.compiled;
-  if (c.index.contains(key)) return;  // another thread was faster
-  c.entries.emplace_front(key, std::move(executable));
-  c.index[c.entries.front().first] = c.entries.begin();
-  while (c.entries.size() > executable_cache_capacity) {
-    c.index.erase(c.entries.back().first);
-    c.entries.pop_back();
-  }
-}
-
 }  // namespace
 
 CompiledSegment::CompiledSegment(const Graph& graph, const std::string& target)
@@ -71,14 +49,29 @@ std::vector<Array> CompiledSegment::run(std::span<const Array> inputs) {
 std::shared_ptr<CompiledSegment> find_compiled(const Linear& linear, std::span<const Slot> outputs,
                                                const std::string& target) {
   const std::string key = target + "\n" + structure(linear, outputs);
-  if (auto found = cached_compiled(key)) return found;
+  Cache& c = cache();
+  {
+    const std::scoped_lock lock(c.mutex);
+    if (const auto it = c.index.find(key); it != c.index.end()) {
+      c.entries.splice(c.entries.begin(), c.entries, it->second);
+      return it->second->second;
+    }
+  }
   Graph graph;
   const std::map<Slot, Value> values = append(graph, linear);
   std::vector<Value> results;
   for (const Slot& slot : outputs) results.push_back(values.at(slot));
   graph.set_outputs(std::move(results));
   auto made = std::make_shared<CompiledSegment>(graph, target);
-  cache_compiled(key, made);
+  const std::scoped_lock lock(c.mutex);
+  ++c.compiled;
+  if (c.index.contains(key)) return made;  // another thread was faster
+  c.entries.emplace_front(key, made);
+  c.index[c.entries.front().first] = c.entries.begin();
+  while (c.entries.size() > executable_cache_capacity) {
+    c.index.erase(c.entries.back().first);
+    c.entries.pop_back();
+  }
   return made;
 }
 
