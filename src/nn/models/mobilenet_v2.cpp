@@ -17,42 +17,32 @@ std::shared_ptr<Module> inverted_residual(int64_t in, int64_t out, int64_t strid
   return plain;
 }
 
-class MobileNetV2 : public Module {
- public:
-  MobileNetV2(int64_t channels, int64_t classes)
-      : features_(make<Sequential>("features")), head_(make<Linear>("head", 1280, classes)) {
-    struct Stage {
-      int64_t expand, out;
-      int repeats;
-      int64_t stride;
-    };
-    append_conv_norm(features_, channels, 32, 3, {.stride = 2, .padding = 1}, relu6());
-    int64_t in = 32;
-    for (const Stage& s : {Stage{1, 16, 1, 1},
-                           {6, 24, 2, 2},
-                           {6, 32, 3, 2},
-                           {6, 64, 4, 2},
-                           {6, 96, 3, 1},
-                           {6, 160, 3, 2},
-                           {6, 320, 1, 1}})
-      for (int i = 0; i < s.repeats; ++i) {
-        features_.append(inverted_residual(in, s.out, i == 0 ? s.stride : 1, s.expand));
-        in = s.out;
-      }
-    append_conv_norm(features_, in, 1280, 1, {}, relu6());
-  }
-  Tensor forward(const Tensor& x) override { return head_(mean(features_(x), {2, 3})); }
-
- private:
-  Sequential& features_;
-  Linear& head_;
-};
-
 Model mobilenet_v2(const Settings& /*settings*/, const ModelOptions& options) {
   const Shape input = picture_shape(options, {3, 224, 224}, "mobilenet_v2");
-  return {"mobilenet_v2",
-          std::make_shared<MobileNetV2>(input[0].size(), options.classes ? options.classes : 1000),
-          {{"x0", batch_of(input)}}};
+  struct Stage {
+    int64_t expand, out;
+    int repeats;
+    int64_t stride;
+  };
+  auto features = std::make_shared<Sequential>(), whole = std::make_shared<Sequential>();
+  append_conv_norm(*features, input[0].size(), 32, 3, {.stride = 2, .padding = 1}, relu6());
+  int64_t in = 32;
+  for (const Stage& s : {Stage{1, 16, 1, 1},
+                         {6, 24, 2, 2},
+                         {6, 32, 3, 2},
+                         {6, 64, 4, 2},
+                         {6, 96, 3, 1},
+                         {6, 160, 3, 2},
+                         {6, 320, 1, 1}})
+    for (int i = 0; i < s.repeats; ++i) {
+      features->append(inverted_residual(in, s.out, i == 0 ? s.stride : 1, s.expand));
+      in = s.out;
+    }
+  append_conv_norm(*features, in, 1280, 1, {}, relu6());
+  whole->append("features", features);
+  whole->append("", global_avg_pool());
+  whole->append("head", std::make_shared<Linear>(1280, options.classes ? options.classes : 1000));
+  return {"mobilenet_v2", whole, {{"x0", batch_of(input)}}};
 }
 
 }  // namespace

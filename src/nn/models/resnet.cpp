@@ -34,43 +34,30 @@ std::shared_ptr<Module> residual_block(int64_t in, int64_t mid, int64_t stride, 
                                     ResidualNames{"", "down"});
 }
 
-class ResNet : public Module {
- public:
-  ResNet(const std::vector<int>& depths, bool bottleneck, int64_t channels, int64_t classes, bool small,
-         double drop_path)
-      : stem_(make<Sequential>("stem")), layers_(make<Sequential>("layers")) {
-    append_conv_norm(stem_, channels, 64, small ? 3 : 7, {.stride = small ? 1 : 2, .padding = small ? 1 : 3},
-                     nn::relu());
-    if (!small) stem_.append(nn::max_pool2d(3, 2, 1));
-    int64_t in = 64, block = 0;
-    const int64_t blocks = std::accumulate(depths.begin(), depths.end(), int64_t{0});
-    for (size_t stage = 0; stage < depths.size(); ++stage) {
-      const int64_t width = int64_t{64} << stage;
-      for (int i = 0; i < depths[stage]; ++i) {
-        layers_.append(residual_block(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck,
-                                      drop_path_of(drop_path, block++, blocks)));
-        in = bottleneck ? 4 * width : width;
-      }
-    }
-    head_ = &make<Linear>("head", in, classes);
-  }
-
-  Tensor forward(const Tensor& x) override { return (*head_)(mean(layers_(stem_(x)), {2, 3})); }
-
- private:
-  Sequential &stem_, &layers_;
-  Linear* head_ = nullptr;
-};
-
 Model resnet(const std::string& kind, const Settings& settings, const ModelOptions& options) {
   const bool small = kind == "resnet18_cifar", deep = kind == "resnet50";
   const Shape input = picture_shape(options, small ? Shape{3, 32, 32} : Shape{3, 224, 224}, kind);
-  const int64_t classes = options.classes ? options.classes : small ? 10 : 1000;
   const std::vector<int> depths = deep ? std::vector{3, 4, 6, 3} : std::vector{2, 2, 2, 2};
-  return {
-      kind,
-      std::make_shared<ResNet>(depths, deep, input[0].size(), classes, small, settings.number("drop_path")),
-      {{"x0", batch_of(input)}}};
+  auto stem = std::make_shared<Sequential>(), layers = std::make_shared<Sequential>(),
+       whole = std::make_shared<Sequential>();
+  append_conv_norm(*stem, input[0].size(), 64, small ? 3 : 7,
+                   {.stride = small ? 1 : 2, .padding = small ? 1 : 3}, nn::relu());
+  if (!small) stem->append(nn::max_pool2d(3, 2, 1));
+  int64_t in = 64, block = 0;
+  const int64_t blocks = std::accumulate(depths.begin(), depths.end(), int64_t{0});
+  for (size_t stage = 0; stage < depths.size(); ++stage) {
+    const int64_t width = int64_t{64} << stage;
+    for (int i = 0; i < depths[stage]; ++i) {
+      layers->append(residual_block(in, width, stage > 0 && i == 0 ? 2 : 1, deep,
+                                    drop_path_of(settings.number("drop_path"), block++, blocks)));
+      in = deep ? 4 * width : width;
+    }
+  }
+  whole->append("stem", stem);
+  whole->append("layers", layers);
+  whole->append("", nn::global_avg_pool());
+  whole->append("head", std::make_shared<Linear>(in, options.classes ? options.classes : small ? 10 : 1000));
+  return {kind, whole, {{"x0", batch_of(input)}}};
 }
 
 Architecture resnet_kind(const char* name, const char* doc) {
