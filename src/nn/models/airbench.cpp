@@ -110,40 +110,29 @@ class AirbenchBlock : public Module {
   BatchNorm &n1_, &n2_;
 };
 
-class Airbench : public Module {
- public:
-  Airbench(int64_t channels, int64_t classes)
-      : white_(make<Conv2d>("white", channels, 8 * channels, 2, ConvOptions{.bias_init = init::constant(0)})),
-        blocks_(make<Sequential>("blocks")) {
-    int64_t in = 8 * channels;
-    for (const int64_t width : {64, 256, 256}) {
-      blocks_.append(std::make_shared<AirbenchBlock>(in, width));
-      in = width;
-    }
-    head_ = &make<Linear>("head", in, classes, false);
-    set_trainable([](const std::string& name) { return name == "white.weight"; }, false);
-  }
-
-  void fit(const Array& pictures) { white_.weight = whitening_filters(pictures); }
-
-  Tensor forward(const Tensor& x) override {
-    const Tensor y = millrace::max_pool2d(blocks_(millrace::gelu(white_(x))), {3, 3}, {3, 3});
-    return (*head_)(millrace::flatten(y, 1)) / 9;
-  }
-
- private:
-  Conv2d& white_;
-  Sequential& blocks_;
-  Linear* head_ = nullptr;
-};
-
 Model airbench(const Settings& /*settings*/, const ModelOptions& options) {
   const Shape input = picture_shape(options, {3, 32, 32}, "airbench");
   if (input[1].size() < 25 || input[2].size() < 25)
     fail<InputError>("airbench needs pictures of at least 25 × 25, not {}", input.str());
-  auto net = std::make_shared<Airbench>(input[0].size(), options.classes ? options.classes : 10);
-  Model model{"airbench", net, {{"x0", batch_of(input)}}};
-  model.fit = [net](const Array& pictures) { net->fit(pictures); };
+  const int64_t channels = input[0].size();
+  auto white =
+      std::make_shared<Conv2d>(channels, 8 * channels, 2, ConvOptions{.bias_init = init::constant(0)});
+  auto blocks = std::make_shared<Sequential>(), whole = std::make_shared<Sequential>();
+  int64_t in = 8 * channels;
+  for (const int64_t width : {64, 256, 256}) {
+    blocks->append(std::make_shared<AirbenchBlock>(in, width));
+    in = width;
+  }
+  whole->append("white", white);
+  whole->append("", nn::gelu());
+  whole->append("blocks", blocks);
+  whole->append("", nn::max_pool2d(3));
+  whole->append("", nn::flatten());
+  whole->append("head", std::make_shared<Linear>(in, options.classes ? options.classes : 10, false));
+  whole->append("", std::make_shared<Function>([](const Tensor& x) { return x / 9; }));
+  whole->set_trainable([](const std::string& name) { return name == "white.weight"; }, false);
+  Model model{"airbench", whole, {{"x0", batch_of(input)}}};
+  model.fit = [white](const Array& pictures) { white->weight = whitening_filters(pictures); };
   return model;
 }
 
