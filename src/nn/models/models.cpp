@@ -5,30 +5,18 @@
 #include "base/format.h"
 
 namespace millrace::nn {
-namespace {
-
-/// A model behind Normalise; its parameters keep their names.
-class Normalised : public Module {
- public:
-  Normalised(std::shared_ptr<Module> model, const std::vector<double>& mean,
-             const std::vector<double>& deviation)
-      : normalise_(make<Normalise>("normalise", mean, deviation)), model_(child("", std::move(model))) {}
-  Tensor forward(const Tensor& x) override { return (*model_)(normalise_(x)); }
-  Array normalise(const Array& x) { return normalise_(x).to_array(); }
-
- private:
-  Normalise& normalise_;
-  std::shared_ptr<Module> model_;
-};
-
-}  // namespace
 
 Model normalised(Model model, const std::vector<double>& mean, const std::vector<double>& deviation) {
-  auto whole = std::make_shared<Normalised>(model.module, mean, deviation);
+  auto normalise = std::make_shared<Normalise>(mean, deviation);
+  auto whole = std::make_shared<Sequential>();
+  whole->append("normalise", normalise);
+  whole->append("", model.module);
   model.module = whole;
   model.inputs[0].type.dtype = u8;
   if (model.fit)
-    model.fit = [whole, inner = model.fit](const Array& samples) { inner(whole->normalise(samples)); };
+    model.fit = [normalise, inner = model.fit](const Array& samples) {
+      inner((*normalise)(samples).to_array());
+    };
   return model;
 }
 
