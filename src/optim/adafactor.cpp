@@ -12,30 +12,33 @@
 namespace millrace::optim {
 namespace {
 
-class Adafactor final : public Optimizer {
- public:
-  explicit Adafactor(AdafactorOptions o) : Optimizer(o.common), own_(std::move(o)) {
-    if (!(own_.beta2_decay <= 0 && std::isfinite(own_.beta2_decay)))
-      fail<InputError>("beta2_decay must be at most 0, not {}", own_.beta2_decay);
-    if (!(own_.epsilon >= 0 && std::isfinite(own_.epsilon)))
-      fail<InputError>("epsilon must be at least 0, not {}", own_.epsilon);
-    if (!(own_.clip > 0)) fail<InputError>("clip must be more than 0, not {}", own_.clip);
-  }
+constexpr double tiny = std::numeric_limits<float>::epsilon();
 
-  std::vector<StateArray> state_of(const std::string& /*name*/, const Type& type) const override {
+Shape matrix_shape(const Shape& shape) {
+  const int64_t rows = shape[0].size();
+  return {rows, rows > 0 ? shape.count() / rows : 0};
+}
+
+}  // namespace
+
+std::shared_ptr<const Optimizer> adafactor(const AdafactorOptions& o) {
+  if (!(o.beta2_decay <= 0 && std::isfinite(o.beta2_decay)))
+    fail<InputError>("beta2_decay must be at most 0, not {}", o.beta2_decay);
+  if (!(o.epsilon >= 0 && std::isfinite(o.epsilon)))
+    fail<InputError>("epsilon must be at least 0, not {}", o.epsilon);
+  if (!(o.clip > 0)) fail<InputError>("clip must be more than 0, not {}", o.clip);
+  const auto state_of = [](const std::string& /*name*/, const Type& type) -> std::vector<StateArray> {
     if (type.shape.rank() < 2) return {{"variance", type}};
     const Shape matrix = matrix_shape(type.shape);
     return {{"row_variance", {f32, {matrix[0].size(), 1}}},
             {"column_variance", {f32, {1, matrix[1].size()}}}};
-  }
-
-  /// The weight of the new second moment, and the most that lr may be.
-  std::vector<double> scalars(int64_t step) const override {
+  };
+  // The weight of the new second moment, and the most that lr may be.
+  const auto scalars = [decay = o.beta2_decay](int64_t step) -> std::vector<double> {
     const auto t = static_cast<double>(step);
-    return {std::pow(t, own_.beta2_decay), 1 / std::sqrt(t)};
-  }
-
-  Value update(Update& u) const override {
+    return {std::pow(t, decay), 1 / std::sqrt(t)};
+  };
+  const auto update = [o](Update& u) {
     ops::Build b(u.graph);
     const Value parameter = decayed(u, true);
     const Shape shape = b.shape(u.gradient);
@@ -43,7 +46,7 @@ class Adafactor final : public Optimizer {
     const auto root_mean_square = [&](Value v) {
       return b.unary("sqrt", b.div(b.sum(b.mul(v, v), {}, false), count));
     };
-    const Value size = b.binary("maximum", root_mean_square(u.parameter), b.scalar(f32, own_.epsilon));
+    const Value size = b.binary("maximum", root_mean_square(u.parameter), b.scalar(f32, o.epsilon));
     const Value rate = b.mul(size, b.binary("minimum", u.lr, u.scalars[1]));
     const Value squares = b.mul(u.gradient, u.gradient);
     const auto blend = [&](Value& old, Value fresh) {
@@ -59,30 +62,15 @@ class Adafactor final : public Optimizer {
       blend(u.state[0], b.mean(each, {1}, true));
       blend(u.state[1], b.mean(each, {0}, true));
       const Value all = b.mean(u.state[0], {0}, true);
-      const Value rows = b.div(u.state[0], b.binary("maximum", all, b.fill(all, kTiny)));
+      const Value rows = b.div(u.state[0], b.binary("maximum", all, b.fill(all, tiny)));
       second = b.reshape(b.mul(rows, u.state[1]), shape);
     }
     const Value direction =
-        b.mul(u.gradient, b.unary("rsqrt", b.binary("maximum", second, b.fill(second, kTiny * kTiny))));
-    const Value over = b.binary("maximum", b.div(root_mean_square(direction), own_.clip), b.scalar(f32, 1));
+        b.mul(u.gradient, b.unary("rsqrt", b.binary("maximum", second, b.fill(second, tiny * tiny))));
+    const Value over = b.binary("maximum", b.div(root_mean_square(direction), o.clip), b.scalar(f32, 1));
     return b.sub(parameter, b.mul(direction, b.div(rate, over)));
-  }
-
- private:
-  static constexpr double kTiny = std::numeric_limits<float>::epsilon();
-
-  static Shape matrix_shape(const Shape& shape) {
-    const int64_t rows = shape[0].size();
-    return {rows, rows > 0 ? shape.count() / rows : 0};
-  }
-
-  AdafactorOptions own_;
-};
-
-}  // namespace
-
-std::shared_ptr<const Optimizer> adafactor(const AdafactorOptions& options) {
-  return std::make_shared<Adafactor>(options);
+  };
+  return optimizer_by(o.common, {.state_of = state_of, .update = update, .scalars = scalars});
 }
 
 MILLRACE_OPTIMIZER(adafactor){

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "optim/kinds.h"
+#include "optim/moments.h"
 
 namespace millrace::optim {
 namespace {
@@ -229,24 +230,6 @@ void Lbfgs::restore(const std::vector<std::pair<std::string, Array>>& arrays) {
   }
 }
 
-namespace {
-
-/// Changes nothing: sums the gradients of a pass, in f64, for who moves the parameters then.
-class GradientSum final : public Optimizer {
- public:
-  explicit GradientSum(Options common) : Optimizer(std::move(common)) {}
-  std::vector<StateArray> state_of(const std::string& /*name*/, const Type& type) const override {
-    return {{"gradient", {f64, type.shape}}};
-  }
-  Value update(Update& u) const override {
-    ops::Build b(u.graph);
-    u.state[0] = b.add(u.state[0], b.cast(u.gradient, f64));
-    return u.parameter;
-  }
-};
-
-}  // namespace
-
 MILLRACE_OPTIMIZER(lbfgs){
     .name = "lbfgs",
     .doc =
@@ -262,8 +245,18 @@ MILLRACE_OPTIMIZER(lbfgs){
          {"history", "steps that the curvature is taken from", int64_t{10}, 1, 1000},
          {"tolerance", "it ends when no element of the gradient is larger", 1e-5, 0, 1}},
     .whole = true,
+    // Changes nothing: sums the gradients of a pass, in f64, for who moves the parameters then.
     .make = [](const Settings& /*settings*/, Options common) -> std::shared_ptr<const Optimizer> {
-      return std::make_shared<GradientSum>(std::move(common));
+      return optimizer_by(
+          common, {.state_of = [](const std::string& /*name*/, const Type& type) -> std::vector<StateArray> {
+                     return {{"gradient", {f64, type.shape}}};
+                   },
+                   .update =
+                       [](Update& u) {
+                         ops::Build b(u.graph);
+                         u.state[0] = b.add(u.state[0], b.cast(u.gradient, f64));
+                         return u.parameter;
+                       }});
     },
 };
 

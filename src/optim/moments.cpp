@@ -12,6 +12,9 @@ class ByRule final : public Optimizer {
  public:
   ByRule(const Options& common, Rule rule) : Optimizer(common), rule_(std::move(rule)) {}
   std::vector<std::string> state_names() const override { return rule_.state; }
+  std::vector<StateArray> state_of(const std::string& name, const Type& type) const override {
+    return rule_.state_of ? rule_.state_of(name, type) : Optimizer::state_of(name, type);
+  }
   std::vector<double> scalars(int64_t step) const override {
     return rule_.scalars ? rule_.scalars(step) : std::vector<double>();
   }

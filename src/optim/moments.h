@@ -13,9 +13,10 @@
 
 namespace millrace::optim {
 
-/// An optimiser whose state are arrays of the parameters' types.
+/// An optimiser as functions.
 struct Rule {
-  std::vector<std::string> state = {};
+  std::vector<std::string> state = {};  // Optimizer::state_names()
+  std::function<std::vector<StateArray>(const std::string& name, const Type& type)> state_of = {};
   std::function<Value(Update&)> update;
   std::function<std::vector<double>(int64_t step)> scalars = {};
   bool rows_apart = false;  // rows without a gradient stay as they are, unless they decay
