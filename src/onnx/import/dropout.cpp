@@ -9,7 +9,6 @@ MILLRACE_ONNX_IMPORT(Dropout) {
     const double share = call.given(1) ? call.known_number(1) : call.number("ratio", 0.5);
     if (!call.learning->training || share == 0)
       return {call[0], call.b.broadcast(call.scalar(boolean, 1), call.shape(0))};
-    call.learning->draws = true;
     const Value y = call.graph.add("dropout", {call[0], call.learning->key}, {{"p", share}});
     return {y, call.compare("not_equal", y, 0)};
   }

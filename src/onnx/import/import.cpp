@@ -214,7 +214,6 @@ class Importer : public NestedGraphs {
     }
     result_.graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
     result_.norms = std::move(notes_.norms);
-    result_.draws = notes_.draws;
     result_.fixed_norms = notes_.fixed_norms;
     return std::move(result_);
   }
@@ -236,9 +235,7 @@ class Importer : public NestedGraphs {
                                         options_.values.contains(name));
     };
     const auto add = [&](const std::string& name, const Array& array) {
-      const Value value = graph().constant(array);
-      scope.values[name] = value;
-      if (scope.outer == nullptr) result_.weights.emplace_back(name, value);
+      scope.values[name] = graph().constant(array);
     };
     for (const TensorProto& tensor : from.initialisers) {
       if (replaced(tensor.name)) continue;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <millrace/array.h>
@@ -49,12 +48,9 @@ struct Imported {
   /// each, unless `outputs` says more.
   Graph graph;
   std::vector<OutputShape> outputs;  // the model's
-  /// Initialisers that became constants: trained weights among them.
-  std::vector<std::pair<std::string, Value>> weights;
-  /// Of a model that is to be trained on: its batch norms, and whether the last input of the graph is a
+  /// Of a model that is to be trained on: its batch norms. The last input of its graph of training is a
   /// random key ("random", i64[2]).
   std::vector<LearningNorm> norms;
-  bool draws = false;
   int64_t fixed_norms = 0;
 };
 

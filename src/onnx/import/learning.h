@@ -36,12 +36,11 @@ struct LearningNorm {
 /// What rules write down while a model is read like that.
 struct LearningNotes {
   bool training = false;
-  Value key;           // i64[2], of a training graph: what dropout draws by
-  bool draws = false;  // is the key used?
+  Value key;  // i64[2], of a training graph: what dropout draws by
   std::vector<LearningNorm> norms = {};
   std::vector<Value> statistics = {};  // of each norm: what it normalised, mean, variance
-  int64_t fixed_norms =
-      0;  // batch norms whose statistics are no initialisers: they stay as they are in evaluation
+  /// Batch norms whose statistics are no initialisers: they stay as they are in evaluation.
+  int64_t fixed_norms = 0;
 };
 
 /// What the outputs of a model that is to be trained on need.

@@ -182,7 +182,6 @@ Imported import_open(const Model& model, const ImportOptions& options) {
   Imported one = import_model(model, bound(options, open, false));
   const Imported other = import_model(model, bound(options, open, true));
   one.graph = Merge(one.graph, other.graph, open).run();
-  one.weights.clear();
   one.outputs.clear();
   return one;
 }
