@@ -54,7 +54,7 @@ onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue
     options.inputs[input.name] = {input.type.dtype, input.type.shape.specialise(sizes)};
   onnx::Imported imported = onnx::import_model(model, options);
   for (size_t i = 0; i < imported.outputs.size(); ++i)
-    if (imported.outputs[i].form != onnx::HostValue::Form::tensor)
+    if (imported.outputs[i].form != onnx::Item::Form::tensor)
       fail<InputError>("its output '{}' is no tensor", model.graph.outputs[i].name);
   return imported;
 }
@@ -110,9 +110,9 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     std::vector<Value> values, counts;
     std::vector<std::string> names, count_names;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const onnx::OutputShape& output = imported.outputs[i];
+      const onnx::Item& output = imported.outputs[i];
       const int axis = outputs[i].data_axis;
-      values.push_back(graph.outputs()[static_cast<size_t>(output.at)]);
+      values.push_back(output.value);
       names.push_back(outputs[i].name);
       if (output.bounded_axis >= 0 && output.bounded_axis != axis)
         fail<InputError>("{}: how large its output '{}' is, depends on data for some sizes alone",
@@ -120,7 +120,7 @@ SessionModel load_onnx(const std::filesystem::path& path) {
       if (axis < 0) continue;
       count_names.push_back(names[i] + ".size");
       if (output.bounded_axis >= 0) {
-        counts.push_back(graph.outputs()[static_cast<size_t>(output.size_at)]);
+        counts.push_back(output.size);
         continue;
       }
       // For some sizes it may be known, as where there is nothing to choose from.

@@ -35,6 +35,12 @@ struct SparseTensorProto {
   std::vector<int64_t> dims;
 };
 
+/// A tensor of texts, row-major.
+struct Texts {
+  std::vector<int64_t> shape;
+  std::vector<std::string> values;
+};
+
 struct GraphProto;
 
 /// An AttributeProto.
@@ -117,5 +123,7 @@ std::string data_type_name(int64_t data_type);
 Array array_of(const TensorProto& tensor, const std::filesystem::path& folder);
 /// The same of a sparse tensor, made dense. InputError also when it would have more than 2^28 elements.
 Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder);
+/// The texts of a tensor. InputError when there are more or fewer than its shape says.
+Texts texts_of(const TensorProto& tensor);
 
 }  // namespace millrace::onnx

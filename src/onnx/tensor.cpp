@@ -205,4 +205,14 @@ Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& fol
   return array;
 }
 
+Texts texts_of(const TensorProto& tensor) {
+  const Type type{u8, Shape(tensor.dims)};
+  if (const std::string fault = type.fault(); !fault.empty())
+    fail<InputError>("the tensor of texts '{}': {}", tensor.name, fault);
+  if (type.shape.count() != static_cast<int64_t>(tensor.texts.size()))
+    fail<InputError>("the tensor '{}' says that its shape is {}, but holds {} texts", tensor.name,
+                     type.shape.str(), tensor.texts.size());
+  return {tensor.dims, tensor.texts};
+}
+
 }  // namespace millrace::onnx

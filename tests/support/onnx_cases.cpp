@@ -11,7 +11,6 @@ namespace millrace::test {
 namespace fs = std::filesystem;
 namespace {
 
-using onnx::HostValue;
 using ValueForm = onnx::ValueInfo::Form;
 
 constexpr int kMostNested = 16;  // sequences within sequences

@@ -62,13 +62,12 @@ class Importer : public NestedGraphs {
     initialise(model_.graph, scope);
     for (const ValueInfo& input : model_.graph.inputs) add_input(input, scope);
     for (const auto& [name, type] : options_.inputs) require_input(name);
-    for (const auto& [name, value] : options_.known) require_input(name);
-    for (const auto& [name, value] : options_.values) require_input(name);
     run_nodes(model_.graph.nodes, scope);
     Outputs outputs;
-    for (const ValueInfo& output : model_.graph.outputs)
-      result_.outputs.push_back(
-          shaped_output(find(output.name, scope, "an output of the model"), output.name, outputs));
+    for (const ValueInfo& output : model_.graph.outputs) {
+      result_.outputs.push_back(find(output.name, scope, "an output of the model"));
+      outputs.add(result_.outputs.back(), output.name);
+    }
     result_.graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
     return std::move(result_);
   }
@@ -205,13 +204,10 @@ class Importer : public NestedGraphs {
       const Item& item = find(name, scope, "at which the model is to end");
       if (item.form != Item::Form::tensor || item.bounded_axis >= 0)
         fail<InputError>("'{}' is no tensor, or of a size that depends on data", name);
-      outputs.values.push_back(item.value);
-      outputs.names.push_back(name);
+      outputs.add(item.value, name);
     }
-    for (const Value statistic : notes_.statistics) {
-      outputs.names.push_back(fmt::format("statistic.{}", outputs.values.size()));
-      outputs.values.push_back(statistic);
-    }
+    for (const Value statistic : notes_.statistics)
+      outputs.add(statistic, fmt::format("statistic.{}", outputs.values.size()));
     result_.graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
     result_.norms = std::move(notes_.norms);
     result_.fixed_norms = notes_.fixed_norms;
@@ -231,78 +227,37 @@ class Importer : public NestedGraphs {
       if (options_.learning && &from == &model_.graph &&
           (options_.learning->inputs.contains(name) || !needed_.values.contains(name)))
         return true;
-      return &from == &model_.graph && (options_.inputs.contains(name) || options_.known.contains(name) ||
-                                        options_.values.contains(name));
-    };
-    const auto add = [&](const std::string& name, const Array& array) {
-      scope.values[name] = graph().constant(array);
+      return &from == &model_.graph && options_.inputs.contains(name);
     };
     for (const TensorProto& tensor : from.initialisers) {
       if (replaced(tensor.name)) continue;
       if (tensor.is_text())
         scope.values[tensor.name] = Item::of(texts_of(tensor));
       else
-        add(tensor.name, array_of(tensor, model_.folder));
+        scope.values[tensor.name] = graph().constant(array_of(tensor, model_.folder));
     }
     for (const SparseTensorProto& tensor : from.sparse)
-      if (!replaced(tensor.values.name)) add(tensor.values.name, array_of(tensor, model_.folder));
+      if (!replaced(tensor.values.name))
+        scope.values[tensor.values.name] = graph().constant(array_of(tensor, model_.folder));
   }
 
   /// What the graph has as outputs.
   struct Outputs {
     std::vector<Value> values;
     std::vector<std::string> names;
+
+    void add(Value value, const std::string& name) {
+      values.push_back(value);
+      names.push_back(name);
+    }
+    /// All tensors of it.
+    void add(const Item& item, const std::string& name) {
+      if (item.form == Item::Form::tensor) add(item.value, name);
+      if (item.bounded_axis >= 0) add(item.size, name + ".size");
+      for (size_t i = 0; item.items && i < item.items->size(); ++i)
+        add((*item.items)[i], fmt::format("{}.{}", name, i));
+    }
   };
-
-  /// Puts an output's tensors into the graph's outputs.
-  OutputShape shaped_output(const Item& item, const std::string& name, Outputs& outputs) {
-    OutputShape shape;
-    const auto add = [&](Value value, const std::string& as) {
-      outputs.values.push_back(value);
-      outputs.names.push_back(as);
-      return static_cast<int>(outputs.values.size()) - 1;
-    };
-    switch (item.form) {
-      case Item::Form::left_out:
-      case Item::Form::empty:
-        break;
-      case Item::Form::tensor:
-        shape.form = HostValue::Form::tensor;
-        shape.at = add(item.value, name);
-        if (item.bounded_axis < 0) break;
-        shape.bounded_axis = item.bounded_axis;
-        shape.size_at = add(item.size, name + ".size");
-        break;
-      case Item::Form::texts:
-        shape.form = HostValue::Form::texts;
-        shape.texts = *item.texts;
-        break;
-      case Item::Form::sequence:
-        shape.form = HostValue::Form::sequence;
-        for (size_t i = 0; i < item.items->size(); ++i)
-          shape.items.push_back(shaped_output((*item.items)[i], fmt::format("{}.{}", name, i), outputs));
-        break;
-    }
-    return shape;
-  }
-
-  /// A value that the caller has: its tensors become inputs, its texts are known.
-  Item item_of(const HostValue& value, const std::string& name, bool known) {
-    switch (value.form) {
-      case HostValue::Form::tensor:
-        return known ? result_.graph.constant(value.array) : result_.graph.input(name, value.array.type());
-      case HostValue::Form::texts:
-        return Item::of(value.texts);
-      case HostValue::Form::sequence: {
-        std::vector<Item> items;
-        for (size_t i = 0; i < value.items.size(); ++i)
-          items.push_back(item_of(value.items[i], fmt::format("{}.{}", name, i), known));
-        return Item::of(std::move(items));
-      }
-      default:
-        return Item::empty();
-    }
-  }
 
   /// Graphs within graphs and functions within functions end somewhere.
   struct Deeper {
@@ -325,24 +280,13 @@ class Importer : public NestedGraphs {
 
   void add_input(const ValueInfo& input, Scope& scope) {
     if (scope.values.contains(input.name)) return;  // an initialiser
-    if (const auto known = options_.known.find(input.name); known != options_.known.end()) {
-      scope.values[input.name] = result_.graph.constant(known->second);
-      return;
-    }
-    if (const auto value = options_.values.find(input.name); value != options_.values.end()) {
-      scope.values[input.name] =
-          item_of(value->second, input.name, options_.known_values.contains(input.name));
-      return;
-    }
     scope.values[input.name] = result_.graph.input(input.name, type_of(input));
   }
 
   Type type_of(const ValueInfo& input) const {
     if (const auto given = options_.inputs.find(input.name); given != options_.inputs.end())
       return given->second;
-    if (input.form != ValueInfo::Form::tensor)
-      fail<InputError>("the input '{}' is no tensor: what it holds must be given when the model is read",
-                       input.name);
+    if (input.form != ValueInfo::Form::tensor) fail<InputError>("the input '{}' is no tensor", input.name);
     const std::optional<DType> dtype = dtype_of(input.data_type);
     if (!dtype)
       fail<InputError>("the input '{}' is of {}, which Millrace does not compute with", input.name,

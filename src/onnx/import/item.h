@@ -4,14 +4,13 @@
 
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <millrace/array.h>
 #include <millrace/graph.h>
 
-#include "onnx/host_value.h"
+#include "onnx/model.h"
 
 namespace millrace::onnx {
 

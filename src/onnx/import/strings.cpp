@@ -91,11 +91,10 @@ std::vector<std::string> words_of(const std::string& text, const std::string& de
 
 MILLRACE_ONNX_IMPORT(StringConcat) {
   const Texts &a = call.texts(0), &b = call.texts(1);
-  Texts joined;
-  joined.shape = broadcast_shapes(Shape(a.shape), Shape(b.shape)).sizes();
-  const int64_t count = joined.count();
-  if (count > (1 << 24)) call.refuse("it has more than 2^24 texts");
-  for (int64_t i = 0; i < count; ++i)
+  const Shape shape = broadcast_shapes(Shape(a.shape), Shape(b.shape));
+  if (shape.count() > (1 << 24)) call.refuse("it has more than 2^24 texts");
+  Texts joined{shape.sizes(), {}};
+  for (int64_t i = 0; i < shape.count(); ++i)
     joined.values.push_back(a.values[static_cast<size_t>(source_of(i, joined.shape, a.shape))] +
                             b.values[static_cast<size_t>(source_of(i, joined.shape, b.shape))]);
   return {Item::of(std::move(joined))};

@@ -12,7 +12,7 @@
 #include "support/onnx_run.h"
 
 using namespace millrace;
-using onnx::HostValue;
+using test::HostValue;
 
 namespace {
 

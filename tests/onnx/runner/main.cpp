@@ -19,33 +19,33 @@ namespace {
 /// DataType of SequenceProto and OptionalProto.
 constexpr uint64_t kOfNothing = 0, kOfTensors = 1, kOfSequences = 3;
 
-WireWriter message_of(const onnx::HostValue& value) {
+WireWriter message_of(const test::HostValue& value) {
   WireWriter message;
   switch (value.form) {
-    case onnx::HostValue::Form::tensor:
+    case test::HostValue::Form::tensor:
       return onnx::tensor_message("", value.array);
-    case onnx::HostValue::Form::texts:
+    case test::HostValue::Form::texts:
       for (const int64_t size : value.texts.shape) message.integer(1, size);
       message.varint(2, 8);
       for (const std::string& text : value.texts.values) message.bytes(6, text);
       return message;
-    case onnx::HostValue::Form::sequence: {
-      const bool nested = !value.items.empty() && value.items[0].form == onnx::HostValue::Form::sequence;
+    case test::HostValue::Form::sequence: {
+      const bool nested = !value.items.empty() && value.items[0].form == test::HostValue::Form::sequence;
       message.varint(2, nested ? kOfSequences : kOfTensors);
-      for (const onnx::HostValue& each : value.items) message.message(nested ? 5 : 3, message_of(each));
+      for (const test::HostValue& each : value.items) message.message(nested ? 5 : 3, message_of(each));
       return message;
     }
-    case onnx::HostValue::Form::nothing:
+    case test::HostValue::Form::nothing:
       return message.varint(2, kOfNothing);
   }
   return message;
 }
 
 /// A TensorProto, SequenceProto or OptionalProto (onnx-data.proto), as `info` says.
-std::string written_value(const onnx::HostValue& value, const onnx::ValueInfo& info) {
-  if (info.form != onnx::ValueInfo::Form::optional || value.form == onnx::HostValue::Form::nothing)
+std::string written_value(const test::HostValue& value, const onnx::ValueInfo& info) {
+  if (info.form != onnx::ValueInfo::Form::optional || value.form == test::HostValue::Form::nothing)
     return message_of(value).text();
-  const bool sequence = value.form == onnx::HostValue::Form::sequence;
+  const bool sequence = value.form == test::HostValue::Form::sequence;
   return WireWriter()
       .varint(2, sequence ? kOfSequences : kOfTensors)
       .message(sequence ? 5 : 3, message_of(value))
