@@ -12,16 +12,20 @@
 namespace millrace::ref {
 namespace {
 
-std::vector<Array> evaluate_scalar_body(const Node& node, std::span<const Array> operands) {
-  ScalarTape tape;
-  std::vector<Scalar> arguments;
-  for (const Array& operand : operands) arguments.push_back(tape.operand(operand.dtype()));
-  const Scalar result = node.op->scalar(tape, arguments, node);
-  MILLRACE_CHECK(tape.dtype(result) == node.types[0].dtype, "scalar body of {} gives {}, its type is {}",
+std::vector<Array> run_tape(const ScalarTape& tape, Scalar result, const Node& node) {
+  MILLRACE_CHECK(tape.dtype(result) == node.types[0].dtype, "the body of {} gives {}, its type is {}",
                  node.op->name, tape.dtype(result).name(), node.types[0].str());
-  std::vector<Array> results = {Array(node.types[0])};
-  tape.run(operands, result, results[0]);
-  return results;
+  Array out(node.types[0]);
+  tape.run(result, out);
+  return {out};
+}
+
+std::vector<Array> evaluate_scalar_body(const Node& node, std::span<const Array> operands) {
+  ScalarTape tape(operands);
+  std::vector<Scalar> arguments;
+  for (size_t k = 0; k < operands.size(); ++k) arguments.push_back(tape.operand(static_cast<int>(k)));
+  const Scalar result = node.op->scalar(tape, arguments, node);
+  return run_tape(tape, result, node);
 }
 
 /// The same elements in another shape.
@@ -32,6 +36,16 @@ Array reinterpreted(const Array& array, const Type& type) {
 }
 
 }  // namespace
+
+std::vector<Array> interpret_element_body(const Node& node, std::span<const Array> operands) {
+  ScalarTape tape(operands);
+  std::vector<Type> types;
+  for (const Array& operand : operands) types.push_back(operand.type());
+  std::vector<Scalar> index;
+  for (int d = 0; d < node.types[0].shape.rank(); ++d) index.push_back(tape.position(d));
+  const Scalar result = node.op->element(tape, index, {node, types});
+  return run_tape(tape, result, node);
+}
 
 std::vector<Array> evaluate_node(const Graph&, const Node& node, std::span<const Array> operands) {
   [[maybe_unused]] static const bool complete = (check_operators(), check_coverage(), true);

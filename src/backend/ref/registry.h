@@ -17,7 +17,8 @@ using Function = std::vector<Array> (*)(const Node& node, std::span<const Array>
 /// reductions reduce().
 Function find_function(std::string_view op);
 
-/// The element body of a movement or generator that has no function (a program's own), element by element.
+/// The element body of a movement or generator, element by element: for those that have no function (a
+/// program's own), and for what judges bodies.
 std::vector<Array> interpret_element_body(const Node& node, std::span<const Array> operands);
 
 /// Any reduction operator. max and min of nothing are the dtype's lowest and highest value, infinite for

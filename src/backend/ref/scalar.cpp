@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <millrace/narrow_types.h>
 
+#include "backend/ref/index.h"
 #include "base/format.h"
 #include "ir/scalar_ops.h"
 
@@ -259,13 +261,15 @@ Cell apply_bitcast(DType from, DType to, Cell a) {
 }
 
 Scalar ScalarTape::append(Step step) {
-  steps_.push_back(step);
+  steps_.push_back(std::move(step));
   return {static_cast<int>(steps_.size()) - 1};
 }
 
-Scalar ScalarTape::operand(DType dtype) {
-  return append({.what = What::operand, .dtype = dtype, .a = operands_++});
+Scalar ScalarTape::operand(int k) {
+  return append({.what = What::operand, .dtype = operands_[k].dtype(), .a = k});
 }
+
+Scalar ScalarTape::position(int axis) { return append({.what = What::position, .dtype = i64, .a = axis}); }
 
 Scalar ScalarTape::constant(DType dtype, double value) {
   return append({.what = What::constant, .dtype = dtype, .value = constant_cell(dtype, value)});
@@ -301,14 +305,48 @@ Scalar ScalarTape::bitcast(Scalar a, DType to) {
   return append({.what = What::bitcast, .dtype = to, .a = a.id});
 }
 
-void ScalarTape::run(std::span<const Array> operands, Scalar result, Array& out) const {
+Scalar ScalarTape::load_if(Scalar condition, int operand, std::span<const Scalar> index, Scalar otherwise) {
+  const Type& type = operands_[operand].type();
+  MILLRACE_CHECK(index.size() == type.shape.size(), "a load with {} indices from {}", index.size(),
+                 type.str());
+  MILLRACE_CHECK(condition.id < 0 || (dtype(condition).is_bool() && dtype(otherwise) == type.dtype),
+                 "a load from {}, or what is of another dtype", type.str());
+  Step step{.what = What::load, .dtype = type.dtype, .a = operand, .b = condition.id, .c = otherwise.id};
+  for (const Scalar at : index) {
+    MILLRACE_CHECK(dtype(at) == i64, "an index of dtype {}", dtype(at).name());
+    step.index.push_back(at.id);
+  }
+  return append(std::move(step));
+}
+
+/// Of a load in its operand.
+int64_t ScalarTape::place(const Step& step, std::span<const Cell> cells) const {
+  const Type& type = operands_[step.a].type();
+  int64_t flat = 0;
+  for (size_t d = 0; d < step.index.size(); ++d) {
+    const int64_t size = type.shape[d].size(), at = static_cast<int64_t>(cells[step.index[d]].u);
+    MILLRACE_CHECK(at >= 0 && at < size, "a load at {} along axis {} of {}", at, d, type.str());
+    flat = flat * size + at;
+  }
+  return flat;
+}
+
+void ScalarTape::run(Scalar result, Array& out) const {
+  const std::vector<int64_t> sizes = out.shape().sizes(), stride = strides(sizes);
   std::vector<Cell> cells(steps_.size());
   for (int64_t i = 0; i < out.count(); ++i) {
     for (size_t s = 0; s < steps_.size(); ++s) {
       const Step& step = steps_[s];
       switch (step.what) {
         case What::operand:
-          cells[s] = load_cell(operands[step.a], i);
+          cells[s] = load_cell(operands_[step.a], i);
+          break;
+        case What::position:
+          cells[s] = Cell{.u = static_cast<uint64_t>(i / stride[step.a] % sizes[step.a])};
+          break;
+        case What::load:
+          cells[s] = step.b >= 0 && cells[step.b].u == 0 ? cells[step.c]
+                                                         : load_cell(operands_[step.a], place(step, cells));
           break;
         case What::constant:
           cells[s] = step.value;

@@ -1,4 +1,4 @@
-// Interpretation of scalar bodies: floats in double, integers wrapping at their width.
+// Interpretation of scalar and element bodies: floats in double, integers wrapping at their width.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ union Cell {
 Cell load_cell(const Array& array, int64_t i);
 void store_cell(Array& array, int64_t i, Cell value);
 
-/// The operations of ScalarBuilder on values; `dtype` is that of the operands.
+/// The operations of ElementBuilder on values; `dtype` is that of the operands.
 Cell constant_cell(DType dtype, double value);
 Cell integer_cell(DType dtype, int64_t value);
 Cell apply_unary(ScalarOp op, DType dtype, Cell a);
@@ -28,13 +28,17 @@ Cell apply_cast(DType from, DType to, Cell a);
 /// The same bits as another dtype of the same width.
 Cell apply_bitcast(DType from, DType to, Cell a);
 
-/// Records a scalar body once and runs it over many elements.
-class ScalarTape : public ScalarBuilder {
+/// Records a body once and runs it for many elements.
+class ScalarTape : public ElementBuilder {
  public:
-  /// A new operand of the body.
-  Scalar operand(DType dtype);
-  /// out[i] = the body's `result` on the operands' elements i; all arrays have out's shape.
-  void run(std::span<const Array> operands, Scalar result, Array& out) const;
+  /// The operands must stay as long as the tape.
+  explicit ScalarTape(std::span<const Array> operands) : operands_(operands) {}
+  /// Of a scalar body: the element of operand k where the result's is; they have one shape.
+  Scalar operand(int k);
+  /// Of an element body: the place of the result's element along an axis.
+  Scalar position(int axis);
+  /// Fills `out` with the body's `result`. InternalError for a load outside of an operand.
+  void run(Scalar result, Array& out) const;
 
   Scalar constant(DType dtype, double value) override;
   Scalar integer(DType dtype, int64_t value) override;
@@ -44,19 +48,23 @@ class ScalarTape : public ScalarBuilder {
   Scalar cast(Scalar a, DType dtype) override;
   Scalar bitcast(Scalar a, DType dtype) override;
   DType dtype(Scalar a) const override { return steps_[a.id].dtype; }
+  Scalar load(int operand, std::span<const Scalar> index) override { return load_if({}, operand, index, {}); }
+  Scalar load_if(Scalar condition, int operand, std::span<const Scalar> index, Scalar otherwise) override;
 
  private:
-  enum class What { operand, constant, unary, binary, select, cast, bitcast };
+  enum class What { operand, position, load, constant, unary, binary, select, cast, bitcast };
   struct Step {
     What what;
     DType dtype;  // of the result
     ScalarOp op = ScalarOp::neg;
     int a = -1, b = -1, c = -1;
     Cell value = {};
+    std::vector<int> index = {};  // of a load
   };
   Scalar append(Step step);
+  int64_t place(const Step& step, std::span<const Cell> cells) const;
+  std::span<const Array> operands_;
   std::vector<Step> steps_;
-  int operands_ = 0;
 };
 
 }  // namespace millrace::ref
