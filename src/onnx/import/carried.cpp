@@ -122,7 +122,6 @@ class Carrier {
     const std::string& op = call_.node.op_type;
     if (!call_.node.domain.empty() && call_.node.domain != "ai.onnx.ml" && call_.node.domain != "ai.onnx")
       return run_(call_);
-    if (op == "Shape" || op == "Size") return sizes();
     if (op == "MatMul") return product();
     if (op == "ScatterND" || op == "ScatterElements") return scattered();
     if (op == "GatherElements" && fits_gather_elements()) return alike(call_.items());
@@ -133,7 +132,6 @@ class Carrier {
     if ((by_sample().contains(op) && first == 0 && axis == 0 && call_.integer("transA", 0) == 0) ||
         (rois && axis == 0))
       return alike(call_.items());
-    if (op == "Flatten") return flattened();
     const std::optional<Ints> axes = axes_of(call_, rank(first));
     if (!axes || (first != 0 && op != "Concat")) return run_(call_);
     if (std::find(axes->begin(), axes->end(), axis) == axes->end()) return alike(call_.items());
@@ -231,54 +229,6 @@ class Carrier {
     const Value share = b.div(call_.scalar(wide, all), b.cast(item.size, wide));
     results[0] = Item(b.cast(b.mul(b.cast(results[0].value, wide), share), dtype));
     return results;
-  }
-
-  /// Sizes that are known now, and one that is not.
-  Items sizes() {
-    const Item& item = call_.item(0);
-    const Ints have = call_.graph.type(item.value).shape.sizes();
-    const auto rank = static_cast<int64_t>(have.size());
-    const auto clip = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
-    const bool all = call_.node.op_type == "Size";
-    const int64_t from = all ? 0 : clip(call_.integer("start", 0)),
-                  to = all ? rank : std::max(from, clip(call_.integer("end", rank)));
-    std::vector<Value> parts;
-    int64_t product = 1;
-    for (int64_t d = from; d < to; ++d) {
-      parts.push_back(call_.b.reshape(call_.true_size(0, d), {1}));
-      if (d != item.bounded_axis) product *= have[static_cast<size_t>(d)];
-    }
-    Item result;
-    auto between = std::make_shared<Item::Between>();
-    if (all) {
-      result = call_.b.mul(item.size, static_cast<double>(product));
-      between->least = Array(i64, Shape{});
-      between->most = Array(i64, Shape{});
-      between->most.set_int(0, product * have[static_cast<size_t>(item.bounded_axis)]);
-    } else {
-      const Shape shape{to - from};
-      result = parts.empty() ? call_.ints_constant({}) : call_.concat(parts, 0);
-      between->least = Array(i64, shape);
-      between->most = Array(i64, shape);
-      for (int64_t d = from; d < to; ++d) {
-        between->most.set_int(d - from, have[static_cast<size_t>(d)]);
-        between->least.set_int(d - from, d == item.bounded_axis ? 0 : have[static_cast<size_t>(d)]);
-      }
-    }
-    result.between = std::move(between);
-    return {result};
-  }
-
-  Items flattened() {
-    const Item& item = call_.item(0);
-    const Ints have = call_.graph.type(item.value).shape.sizes();
-    const auto rank = static_cast<int64_t>(have.size());
-    const int64_t axis = call_.integer("axis", 1), at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at > rank) call_.refuse("it has no such axis");
-    Ints wanted{1, 1};
-    for (int64_t d = 0; d < rank; ++d) wanted[d < at ? 0 : 1] *= have[static_cast<size_t>(d)];
-    wanted[item.bounded_axis < at ? 0 : 1] = -1;
-    return {reshaped(call_, item, {wanted, wanted, {}})};
   }
 
   /// Rows and columns that do not count stay; what is summed over must be 0 there.

@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "onnx/import/bounded.h"
 
 using namespace millrace;
@@ -13,11 +15,11 @@ MILLRACE_ONNX_IMPORT(Reshape) {
 }
 
 MILLRACE_ONNX_IMPORT(Flatten) {
-  const int rank = call.rank(0);
-  int64_t axis = call.integer("axis", 1);
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) call.refuse("it has no such axis");
-  int64_t before = 1, behind = 1;
-  for (int d = 0; d < rank; ++d) (d < axis ? before : behind) *= call.shape(0)[static_cast<size_t>(d)].size();
-  return {call.b.reshape(call[0], {before, behind})};
+  const Ints have = call.b.shape(call.buffer(0)).sizes();
+  const int64_t rank = std::ssize(have), axis = call.integer("axis", 1), at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at > rank) call.refuse("it has no such axis");
+  Ints wanted{1, 1};
+  for (int64_t d = 0; d < rank; ++d) wanted[d < at ? 0 : 1] *= have[static_cast<size_t>(d)];
+  if (call.bounded(0)) wanted[call.item(0).bounded_axis < at ? 0 : 1] = -1;
+  return {reshaped(call, call.item(0), {wanted, wanted, {}})};
 }
