@@ -79,36 +79,29 @@ MILLRACE_ONNX_IMPORT(ConvTranspose) {
     }
   }
   if (dims == 3) return {of_three(call, groups, pads, result)};
-  const auto two = [&](Ints list, int64_t fill) {
-    if (list.size() == 1) list.insert(list.begin(), fill);
-    return list;
-  };
-  const Ints size = two(result, 1), from = two(Ints(x.begin() + 2, x.end()), 1),
-             window = two(Ints(weight.begin() + 2, weight.end()), 1);
-  Ints before = two(Ints(pads.begin(), pads.begin() + static_cast<int64_t>(dims)), 0),
-       behind = two(Ints(pads.begin() + static_cast<int64_t>(dims), pads.end()), 0);
-  const Ints by = two(strides, 1), gaps = two(dilations, 1);
+  const onnx::Windows own{static_cast<int>(dims), Ints(weight.begin() + 2, weight.end()), strides, dilations,
+                          pads};
+  onnx::Windows w = as_two(own);
+  if (dims == 1) result.insert(result.begin(), 1);
+  const Value dy = two_dimensional(call, call[0], own), kernel = two_dimensional(call, call[1], own);
+  const Ints from = call.b.shape(dy).sizes();
   // The convolution whose gradient this is may not leave more over than a stride: what output_padding adds
   // beyond is bias alone.
-  Shape reached{x[0], weight[1] * groups, size[0], size[1]};  // without rows that no window reaches
-  const Value dy = call.b.reshape(call[0], {x[0], x[1], from[0], from[1]}),
-              w = call.b.reshape(call[1], {weight[0], weight[1], window[0], window[1]});
+  Shape reached{x[0], weight[1] * groups};  // without rows that no window reaches
   Ints low(4, 0), high(4, 0);
   for (size_t d = 0; d < 2; ++d) {
-    behind[d] = (from[d] - 1) * by[d] + (window[d] - 1) * gaps[d] + 1 - before[d] - size[d];
-    high[d + 2] = std::max<int64_t>(0, -behind[d]);
-    reached[d + 2] = size[d] - high[d + 2];
-    behind[d] = std::max<int64_t>(0, behind[d]);
+    const int64_t behind = (from[d + 2] - 1) * w.strides[d] + w.extent(d) - w.pads[d] - result[d];
+    high[d + 2] = std::max<int64_t>(0, -behind);
+    reached.emplace_back(result[d] - high[d + 2]);
+    w.pads[d + 2] = std::max<int64_t>(0, behind);
   }
-  Value y = call.graph.add("conv2d_input_grad", {dy, w},
-                           {{"strides", by},
-                            {"pads", Ints{before[0], before[1], behind[0], behind[1]}},
-                            {"dilations", gaps},
+  Value y = call.graph.add("conv2d_input_grad", {dy, kernel},
+                           {{"strides", w.strides},
+                            {"pads", w.pads},
+                            {"dilations", w.dilations},
                             {"groups", groups},
                             {"input_shape", reached}});
   if (high != low) y = call.graph.add("pad", {y}, {{"low", low}, {"high", high}});
   if (call.given(2)) y = call.b.add(y, call.b.reshape(call[2], {call.shape(2)[0], 1, 1}));
-  Shape back{x[0], weight[1] * groups};
-  for (const int64_t each : result) back.emplace_back(each);
-  return {call.b.reshape(y, back)};
+  return {as_it_was(call, y, own)};
 }
