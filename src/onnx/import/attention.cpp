@@ -81,12 +81,9 @@ MILLRACE_ONNX_IMPORT(Attention) {
     // Of fewer keys than there are: the others are not seen.
     const int64_t has = call.b.shape(mask).back().size();
     mask = call.b.dtype(mask) == boolean ? as_bias(call, mask, wide) : call.b.cast(mask, wide);
-    if (has < keys && has != 1) {
-      Ints low(call.b.shape(mask).size(), 0), high = low;
-      high.back() = keys - has;
-      mask = call.graph.add(
-          "pad", {mask}, {{"low", low}, {"high", high}, {"value", -std::numeric_limits<double>::infinity()}});
-    }
+    if (has < keys && has != 1)
+      mask = call.pad(mask, call.b.shape(mask).rank() - 1, 0, keys - has,
+                      -std::numeric_limits<double>::infinity());
     add_bias(mask);
   }
   const auto places = [&](int64_t axis) { return call.places({s[2], keys}, axis); };

@@ -98,6 +98,13 @@ Value ImportCall::part(Value x, int64_t axis, int64_t from, int64_t to) {
   return graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
 }
 
+Value ImportCall::pad(Value x, int64_t axis, int64_t before, int64_t behind, double value) {
+  Ints low(b.shape(x).size(), 0), high = low;
+  low[static_cast<size_t>(axis)] = before;
+  high[static_cast<size_t>(axis)] = behind;
+  return graph.add("pad", {x}, {{"low", low}, {"high", high}, {"value", value}});
+}
+
 Value ImportCall::concat(const std::vector<Value>& parts, int64_t axis) {
   return parts.size() == 1 ? parts[0] : graph.add("concat", parts, {{"axis", axis}});
 }

@@ -94,6 +94,8 @@ class ImportCall {
   Value gather(Value x, Value at, int64_t axis);
   /// The positions from … to of an axis.
   Value part(Value x, int64_t axis, int64_t from, int64_t to);
+  /// So many positions more in front of and behind those of an axis.
+  Value pad(Value x, int64_t axis, int64_t before, int64_t behind, double value = 0);
   /// Values one behind the other along an axis; along one that they do not have yet.
   Value concat(const std::vector<Value>& parts, int64_t axis);
   Value stacked(const std::vector<Value>& slices, int64_t axis);

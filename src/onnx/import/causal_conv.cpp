@@ -9,11 +9,7 @@ MILLRACE_ONNX_IMPORT(CausalConvWithState) {
   if (x.size() != 3 || weight.size() != 3 || weight[0] != x[1] || weight[1] != 1 || weight[2] < 1)
     call.refuse("its weights do not fit its channels");
   const int64_t before = weight[2] - 1, length = x[2] + before;
-  Value padded = call[0];
-  if (call.given(3))
-    padded = call.concat({call[3], padded}, 2);
-  else
-    padded = call.graph.add("pad", {padded}, {{"low", Ints{0, 0, before}}, {"high", Ints{0, 0, 0}}});
+  const Value padded = call.given(3) ? call.concat({call[3], call[0]}, 2) : call.pad(call[0], 2, before, 0);
   if (!(call.b.shape(padded)[2] == length)) call.refuse("its past state does not fit its weights");
   const Value y = call.graph.add(
       "conv2d",

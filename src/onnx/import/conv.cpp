@@ -23,10 +23,7 @@ Value two(onnx::ImportCall& call, Value x, Value weight, const onnx::Windows& of
 /// Of three dimensions: for each place of the window along the first one, the slices that it meets, which
 /// become samples, in a convolution of the other two; the sum of these.
 Value three(onnx::ImportCall& call, Value picture, Value weight, const onnx::Windows& w, int64_t groups) {
-  Ints low(5, 0), high(5, 0);
-  low[2] = w.pads[0];
-  high[2] = w.pads[3];
-  const Value x = call.graph.add("pad", {picture}, {{"low", low}, {"high", high}});
+  const Value x = call.pad(picture, 2, w.pads[0], w.pads[3]);
   const Ints sizes = call.b.shape(x).sizes(), kernel = call.b.shape(weight).sizes();
   const int64_t depth = (sizes[2] - w.extent(0)) / w.strides[0] + 1;
   if (sizes[2] < w.extent(0)) call.refuse("its window is larger than what it looks at");

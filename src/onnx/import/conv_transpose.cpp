@@ -20,10 +20,8 @@ Value of_three(onnx::ImportCall& call, int64_t groups, const Ints& pads, const I
     if (strides[d] > 1) {
       Ints sizes = call.b.shape(x).sizes(), apart = sizes;
       apart.insert(apart.begin() + static_cast<int64_t>(axis) + 1, 1);
-      Ints high(apart.size(), 0);
-      high[axis + 1] = strides[d] - 1;
-      const Value spread = call.graph.add("pad", {call.b.reshape(x, Shape(apart))},
-                                          {{"low", Ints(apart.size(), 0)}, {"high", high}});
+      const Value spread =
+          call.pad(call.b.reshape(x, Shape(apart)), static_cast<int64_t>(axis) + 1, 0, strides[d] - 1);
       const int64_t end = (sizes[axis] - 1) * strides[d] + 1;
       sizes[axis] *= strides[d];
       x = call.part(call.b.reshape(spread, Shape(sizes)), static_cast<int64_t>(axis), 0, end);

@@ -1,7 +1,6 @@
 #include "onnx/import/bounded.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 namespace {
 
@@ -9,16 +8,11 @@ std::vector<Value> cumulative(onnx::ImportCall& call, std::string_view op, doubl
   const int rank = call.rank(0);
   const int64_t axis = call.axis(static_cast<int64_t>(call.known_number(1)), rank);
   const bool reverse = call.integer("reverse", 0) != 0, exclusive = call.integer("exclusive", 0) != 0;
-  const Ints sizes = call.shape(0).sizes();
-  const auto at = static_cast<size_t>(axis);
-  const auto shifted = [&](Value x, int64_t by) {
-    Ints low(sizes.size(), 0), high(sizes.size(), 0);
-    (reverse ? high : low)[at] = by;
-    const Value part = reverse ? call.part(x, axis, by, sizes[at]) : call.part(x, axis, 0, sizes[at] - by);
-    return call.graph.add("pad", {part}, {{"low", low}, {"high", high}, {"value", neutral}});
-  };
+  const int64_t size = call.shape(0)[static_cast<size_t>(axis)].size();
   Value x = call[0];
-  if (exclusive && sizes[at] > 0) x = shifted(x, 1);
+  if (exclusive && size > 0)
+    x = reverse ? call.pad(call.part(x, axis, 1, size), axis, 0, 1, neutral)
+                : call.pad(call.part(x, axis, 0, size - 1), axis, 1, 0, neutral);
   return {onnx::running(call, op, x, axis, neutral, reverse)};
 }
 

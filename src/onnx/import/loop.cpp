@@ -118,10 +118,7 @@ class LoopRule {
           "'{}', which it carries, grows by {} along axis {} in a step: give the loop a number of "
           "steps that is known, at most {}, so that there can be room for it",
           name, growth.each, growth.axis, most_steps));
-    const Ints sizes = call_.b.shape(item.value).sizes();
-    Ints low(sizes.size(), 0), high(sizes.size(), 0);
-    high[static_cast<size_t>(growth.axis)] = *most_ * growth.each;
-    return *most_ == 0 ? item.value : call_.graph.add("pad", {item.value}, {{"low", low}, {"high", high}});
+    return *most_ == 0 ? item.value : call_.pad(item.value, growth.axis, 0, *most_ * growth.each);
   }
 
   Value size_of(const Item& item, int axis) {

@@ -1,19 +1,14 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 /// The squares of neighbouring channels, as an average over a window of channels.
 MILLRACE_ONNX_IMPORT(LRN) {
-  const int64_t size = call.integer("size"), channels = call.shape(0)[1].size();
+  const int64_t size = call.integer("size"), before = (size - 1) / 2, channels = call.shape(0)[1].size();
   const double alpha = call.number("alpha", 1e-4), beta = call.number("beta", 0.75),
                bias = call.number("bias", 1);
   const Value squares = call.b.mul(call[0], call[0]);
-  const auto rank = static_cast<size_t>(call.rank(0));
-  Ints low(rank, 0), high(rank, 0);
-  low[1] = (size - 1) / 2;
-  high[1] = size - 1 - low[1];
-  const Value padded = call.graph.add("pad", {squares}, {{"low", low}, {"high", high}});
+  const Value padded = call.pad(squares, 1, before, size - 1 - before);
   Value total;
   for (int64_t k = 0; k < size; ++k) {
     const Value part = call.part(padded, 1, k, k + channels);
