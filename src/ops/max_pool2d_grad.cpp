@@ -1,8 +1,26 @@
 #include "base/format.h"
+#include "ops/build.h"
 #include "ops/pooling.h"
 #include "ops/registry.h"
 
 using namespace millrace;
+
+namespace {
+
+/// With respect to dy: what arrived, at the positions.
+std::vector<Value> max_pool2d_grad_gradient(const GradientContext& c) {
+  ops::Build b(c.graph);
+  const Value g = c.result_gradients[0], positions = c.operands[1];
+  const Shape x = b.shape(g), y = b.shape(positions);
+  const Dim images = x[0] * x[1], pixels = x[2] * x[3];
+  const Shape windows{images, y[2] * y[3]};
+  const Value first =
+      b.mul(c.graph.add("iota", {}, {{"shape", windows}}), static_cast<double>(pixels.size()));
+  const Value at = b.add(b.reshape(b.cast(positions, i64), windows), first);
+  return {b.reshape(c.graph.add("gather", {b.reshape(g, {images * pixels}), at}), y), {}};
+}
+
+}  // namespace
 
 MILLRACE_OPERATOR(max_pool2d_grad) {
   Operator op;
@@ -38,11 +56,7 @@ MILLRACE_OPERATOR(max_pool2d_grad) {
     });
     return sum;
   };
-  op.gradient = [](const GradientContext& c) {
-    return std::vector<Value>{c.graph.add("max_pool2d_pick", {c.result_gradients[0], c.operands[1]},
-                                          ops::pooling_attributes_of(c.node)),
-                              {}};
-  };
+  op.gradient = max_pool2d_grad_gradient;
   for (const ops::PoolingSample& s : ops::pooling_samples())
     for (const DType dtype : {i64, i32}) {
       Sample sample{.operands = {{s.dtype, s.y}, {dtype, s.y}}, .attributes = s.attributes};

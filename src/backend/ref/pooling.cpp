@@ -39,14 +39,6 @@ std::vector<int64_t> first_maxima(const Array& x, const Attributes& attributes) 
   return positions;
 }
 
-Array pick(const Type& type, const Array& x, const std::vector<int64_t>& positions) {
-  Array out(type);
-  const int64_t image = x.shape()[2].size() * x.shape()[3].size();
-  const int64_t windows = type.shape[2].size() * type.shape[3].size();
-  for (int64_t i = 0; i < out.count(); ++i) out.set(i, x.at(i / windows * image + positions[i]));
-  return out;
-}
-
 /// What each element of a window weighs in its mean.
 double weight(const Attributes& attributes, int64_t rows, int64_t columns) {
   const std::vector<int64_t>& kernel = attributes.ints("kernel");
@@ -57,7 +49,13 @@ double weight(const Attributes& attributes, int64_t rows, int64_t columns) {
 }  // namespace
 
 MILLRACE_REF(max_pool2d_values) {
-  return {pick(node.types[0], operands[0], first_maxima(operands[0], node.attributes))};
+  const Array& x = operands[0];
+  Array out(node.types[0]);
+  const std::vector<int64_t> positions = first_maxima(x, node.attributes);
+  const int64_t image = x.shape()[2].size() * x.shape()[3].size();
+  const int64_t windows = out.shape()[2].size() * out.shape()[3].size();
+  for (int64_t i = 0; i < out.count(); ++i) out.set(i, x.at(i / windows * image + positions[i]));
+  return {out};
 }
 
 MILLRACE_REF(max_pool2d_positions) {
@@ -65,12 +63,6 @@ MILLRACE_REF(max_pool2d_positions) {
   const std::vector<int64_t> positions = first_maxima(operands[0], node.attributes);
   for (size_t i = 0; i < positions.size(); ++i) out.set_int(static_cast<int64_t>(i), positions[i]);
   return {out};
-}
-
-MILLRACE_REF(max_pool2d_pick) {
-  std::vector<int64_t> positions;
-  for (int64_t i = 0; i < operands[1].count(); ++i) positions.push_back(operands[1].int_at(i));
-  return {pick(node.types[0], operands[0], positions)};
 }
 
 MILLRACE_REF(max_pool2d_grad) {
