@@ -108,25 +108,19 @@ void GraphWriter::know_dims(const std::string& name, const Shape& shape) {
 
 std::string GraphWriter::text_ids(const std::string& texts,
                                   const std::vector<std::pair<std::string, int64_t>>& ids) {
-  const std::string result = fresh("LabelEncoder");
-  WireWriter keys, values, proto;
-  keys.bytes(1, "keys_strings");
-  values.bytes(1, "values_int64s");
+  std::vector<std::string> keys;
+  std::vector<int64_t> values;
   for (const auto& [text, id] : ids) {
-    keys.bytes(9, text);
-    values.integer(8, id);
+    keys.push_back(text);
+    values.push_back(id);
   }
   if (ids.empty()) {  // the lists must not be empty: what is in none is 0
-    keys.bytes(9, "");
-    values.integer(8, 0);
+    keys.emplace_back();
+    values.push_back(0);
   }
-  keys.varint(20, 8);
-  values.varint(20, 7);
-  proto.bytes(1, texts).bytes(2, result).bytes(3, result).bytes(4, "LabelEncoder");
-  proto.message(5, keys).message(5, values);
-  proto.message(5, attribute_proto("default_int64", int64_t{0})).bytes(7, kLearning);
-  *ml_ = true;
-  nodes_.message(1, proto);
+  const std::string result = fresh("LabelEncoder");
+  append("ai.onnx.ml.LabelEncoder", {texts}, {result},
+         {{"keys_strings", keys}, {"values_int64s", values}, {"default_int64", int64_t{0}}});
   return result;
 }
 
