@@ -1,5 +1,4 @@
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -8,6 +7,7 @@
 #include <millrace/narrow_types.h>
 
 #include "base/format.h"
+#include "ir/whole_numbers.h"
 
 namespace millrace {
 namespace {
@@ -33,30 +33,6 @@ Type storable(Type type) {
   if (const std::string fault = type.fault(); !fault.empty())
     fail<TypeError>("an array of this type cannot be: {}", fault);
   return type;
-}
-
-/// What an integer dtype can hold of a value, in its lower bits.
-int64_t saturated(DType dtype, double value) {
-  if (std::isnan(value)) return 0;
-  const int spare = 64 - dtype.bits;
-  if (dtype.kind == Kind::unsigned_int) {
-    const uint64_t most = UINT64_MAX >> spare;
-    if (value <= 0) return 0;
-    return static_cast<int64_t>(value >= static_cast<double>(most) ? most : static_cast<uint64_t>(value));
-  }
-  const int64_t least = INT64_MIN >> spare, most = INT64_MAX >> spare;
-  if (value <= static_cast<double>(least)) return least;
-  return value >= static_cast<double>(most) ? most : static_cast<int64_t>(value);
-}
-
-/// The integer in T's lower bits, those above as its sign says.
-template <typename T>
-T cut(int64_t value, int bits) {
-  const int spare = 64 - bits;
-  if constexpr (std::is_signed_v<T>)
-    return static_cast<T>(static_cast<int64_t>(static_cast<uint64_t>(value) << spare) >> spare);
-  else
-    return static_cast<T>(static_cast<uint64_t>(value) << spare >> spare);
 }
 
 }  // namespace
@@ -193,17 +169,14 @@ int64_t Array::int_at(int64_t i) const {
 void Array::set_int(int64_t i, int64_t value) {
   const DType dtype = type_.dtype;
   if (!dtype.is_int()) return set(i, static_cast<double>(value));
-  const bool with_sign = dtype.kind == Kind::signed_int;
   if (dtype.bits == 64)
     elements<int64_t>()[i] = value;
   else if (dtype.bits == 32)
     elements<uint32_t>()[i] = static_cast<uint32_t>(value);
   else if (dtype.bits == 16)
     elements<uint16_t>()[i] = static_cast<uint16_t>(value);
-  else if (with_sign)
-    elements<int8_t>()[i] = cut<int8_t>(value, dtype.bits);
   else
-    elements<uint8_t>()[i] = cut<uint8_t>(value, dtype.bits);
+    elements<uint8_t>()[i] = static_cast<uint8_t>(wrapped(dtype, value));
 }
 
 std::vector<double> Array::to_doubles() const {

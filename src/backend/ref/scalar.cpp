@@ -12,17 +12,15 @@
 #include "backend/ref/index.h"
 #include "base/format.h"
 #include "ir/scalar_ops.h"
+#include "ir/whole_numbers.h"
 
 namespace millrace::ref {
 namespace {
 
 /// Cuts to the dtype's width; signed values are sign-extended back to 64 bits.
-Cell wrapped(DType dtype, uint64_t bits) {
+Cell whole_cell(DType dtype, uint64_t bits) {
   if (dtype.is_bool()) return {.u = bits != 0 ? uint64_t{1} : 0};
-  const int spare = 64 - dtype.bits;
-  if (dtype.kind == Kind::signed_int)
-    return {.u = static_cast<uint64_t>(static_cast<int64_t>(bits << spare) >> spare)};
-  return {.u = bits << spare >> spare};
+  return {.u = static_cast<uint64_t>(wrapped(dtype, static_cast<int64_t>(bits)))};
 }
 
 uint64_t zero_extended(DType dtype, uint64_t bits) {
@@ -38,18 +36,7 @@ double rounded(DType dtype, double value) {
   return dtype == bf16 ? bf16_to_float(float_to_bf16(single)) : f16_to_float(float_to_f16(single));
 }
 
-/// Truncates and saturates; NaN gives 0.
-uint64_t to_integer(DType dtype, double value) {
-  if (std::isnan(value)) return 0;
-  const double top = std::ldexp(1.0, dtype.kind == Kind::signed_int ? dtype.bits - 1 : dtype.bits);
-  if (dtype.kind == Kind::signed_int) {
-    if (value >= top) return (uint64_t{1} << (dtype.bits - 1)) - 1;
-    if (value < -top) return ~uint64_t{0} << (dtype.bits - 1);
-    return static_cast<uint64_t>(static_cast<int64_t>(value));
-  }
-  if (value >= top) return ~uint64_t{0} >> (64 - dtype.bits);
-  return value <= 0 ? 0 : static_cast<uint64_t>(value);
-}
+uint64_t to_integer(DType dtype, double value) { return static_cast<uint64_t>(saturated(dtype, value)); }
 
 [[noreturn]] void unsupported(ScalarOp op, DType dtype) {
   fail<InternalError>("scalar operation {} is not defined for {}", static_cast<int>(op), dtype.name());
@@ -198,7 +185,7 @@ Cell constant_cell(DType dtype, double value) {
 
 Cell integer_cell(DType dtype, int64_t value) {
   if (is_real(dtype)) return {.f = static_cast<double>(value)};
-  return wrapped(dtype, static_cast<uint64_t>(value));
+  return whole_cell(dtype, static_cast<uint64_t>(value));
 }
 
 Cell apply_unary(ScalarOp op, DType dtype, Cell a) {
@@ -207,11 +194,12 @@ Cell apply_unary(ScalarOp op, DType dtype, Cell a) {
     case ScalarOp::logical_not:
       return {.u = a.u == 0 ? uint64_t{1} : 0};
     case ScalarOp::bit_not:
-      return wrapped(dtype, ~a.u);
+      return whole_cell(dtype, ~a.u);
     case ScalarOp::neg:
-      return wrapped(dtype, 0 - a.u);
+      return whole_cell(dtype, 0 - a.u);
     case ScalarOp::abs:
-      return wrapped(dtype, dtype.kind == Kind::signed_int && static_cast<int64_t>(a.u) < 0 ? 0 - a.u : a.u);
+      return whole_cell(dtype,
+                        dtype.kind == Kind::signed_int && static_cast<int64_t>(a.u) < 0 ? 0 - a.u : a.u);
     default:
       unsupported(op, dtype);
   }
@@ -231,7 +219,7 @@ Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b) {
   if (op == ScalarOp::logical_and) return {.u = a.u & b.u};
   if (op == ScalarOp::logical_or) return {.u = a.u | b.u};
   if (is_real(dtype)) return {.f = float_binary(op, a.f, b.f, dtype)};
-  return wrapped(dtype, int_binary(op, a.u, b.u, dtype));
+  return whole_cell(dtype, int_binary(op, a.u, b.u, dtype));
 }
 
 Cell apply_cast(DType from, DType to, Cell a) {
@@ -240,7 +228,7 @@ Cell apply_cast(DType from, DType to, Cell a) {
     if (to.is_bool()) return {.u = a.f != 0 ? uint64_t{1} : 0};
     return {.u = to_integer(to, a.f)};
   }
-  if (!is_real(to)) return wrapped(to, a.u);
+  if (!is_real(to)) return whole_cell(to, a.u);
   const double value = from.kind == Kind::signed_int ? static_cast<double>(static_cast<int64_t>(a.u))
                                                      : static_cast<double>(a.u);
   return {.f = rounded(to, value)};
@@ -254,7 +242,7 @@ Cell apply_bitcast(DType from, DType to, Cell a) {
     bits = 0;
     std::memcpy(&bits, one.data(), static_cast<size_t>(from.bytes()));
   }
-  if (!is_real(to)) return wrapped(to, bits);
+  if (!is_real(to)) return whole_cell(to, bits);
   Array one(to, Shape{});
   std::memcpy(one.data(), &bits, static_cast<size_t>(to.bytes()));
   return {.f = one.at(0)};
