@@ -12,11 +12,6 @@
 namespace millrace {
 namespace {
 
-/// `partial`: the values of `wrt` are taken as independent of each other. Else gradients flow on through
-/// those that are computed from others.
-std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
-                             std::span<const Value> wrt, bool partial);
-
 /// The gradient of a composite without a rule: its body is appended, differentiated, and the part that
 /// computes only the forward values again is left to common-subexpression elimination.
 std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const Value> operands,
@@ -28,17 +23,11 @@ std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const
     outputs.push_back(results[r]);
     seeds.push_back(result_gradients[r]);
   }
-  std::vector<Value> floating;
-  for (const Value& operand : operands)
-    if (graph.type(operand).dtype.is_float()) floating.push_back(operand);
-  const std::vector<Value> found = flow_back(graph, outputs, seeds, floating, true);
-  std::vector<Value> all;
-  size_t next = 0;
-  for (const Value& operand : operands)
-    all.push_back(graph.type(operand).dtype.is_float() ? found[next++] : Value{});
-  return all;
+  return partial_gradients(graph, outputs, seeds, operands);
 }
 
+/// `partial`: the values of `wrt` are taken as independent of each other. Else gradients flow on through
+/// those that are computed from others.
 std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt, bool partial) {
   ops::Build build(graph);
@@ -109,6 +98,18 @@ std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::
 std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt) {
   return flow_back(graph, outputs, seeds, wrt, false);
+}
+
+std::vector<Value> partial_gradients(Graph& graph, std::span<const Value> outputs,
+                                     std::span<const Value> seeds, std::span<const Value> wrt) {
+  std::vector<Value> floating, all;
+  for (const Value& value : wrt)
+    if (graph.type(value).dtype.is_float()) floating.push_back(value);
+  const std::vector<Value> found = flow_back(graph, outputs, seeds, floating, true);
+  size_t next = 0;
+  for (const Value& value : wrt)
+    all.push_back(graph.type(value).dtype.is_float() ? found[next++] : Value{});
+  return all;
 }
 
 std::vector<Value> gradients(Graph& graph, Value loss, std::span<const Value> wrt) {

@@ -15,7 +15,12 @@ namespace millrace {
 std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt);
 
-/// The same for one scalar `loss` with seed 1.
+/// The same with respect to values that are taken as independent of each other, as the inputs of a body are;
+/// invalid for those that are no floats.
+std::vector<Value> partial_gradients(Graph& graph, std::span<const Value> outputs,
+                                     std::span<const Value> seeds, std::span<const Value> wrt);
+
+/// The same as gradients() for one scalar `loss` with seed 1.
 std::vector<Value> gradients(Graph& graph, Value loss, std::span<const Value> wrt);
 
 }  // namespace millrace

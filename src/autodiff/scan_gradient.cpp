@@ -31,7 +31,7 @@ struct Joint {
 Joint differentiate_body(const Graph& body, const ops::Scan& s, std::span<const Value> result_gradients) {
   Joint joint{body, body.size(), {}, {}, {}};
   Graph& graph = joint.graph;
-  std::vector<Value> outputs, seeds, wrt;
+  std::vector<Value> outputs, seeds;
   for (int k = 0; k < s.carries + s.outputs; ++k) {
     const Value output = graph.outputs()[k];
     const bool carry = k < s.carries;
@@ -43,12 +43,7 @@ Joint differentiate_body(const Graph& body, const ops::Scan& s, std::span<const 
     }
     (carry ? joint.carry_seeds : joint.output_seeds).push_back(seed);
   }
-  for (const Value& input : body.inputs())
-    if (graph.type(input).dtype.is_float()) wrt.push_back(input);
-  const std::vector<Value> found = gradients(graph, outputs, seeds, wrt);
-  size_t next = 0;
-  for (const Value& input : body.inputs())
-    joint.input_gradients.push_back(graph.type(input).dtype.is_float() ? found[next++] : Value{});
+  joint.input_gradients = partial_gradients(graph, outputs, seeds, body.inputs());
   return joint;
 }
 
