@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "onnx/writer.h"
+#include "ops/body.h"
 #include "ops/scan.h"
 
 namespace millrace::onnx {
@@ -18,12 +19,11 @@ namespace {
 /// implicit broadcasting does not do it.
 class Walk {
  public:
-  Walk(GraphWriter& writer, const Graph& graph, const std::vector<std::string>& inputs)
-      : Walk(writer, graph, inputs, std::vector<bool>(graph.outputs().size(), true)) {}
-  /// Writes only what the wanted outputs need.
+  /// `wanted`: of the outputs; only what they need is written. Empty: all of them.
   Walk(GraphWriter& writer, const Graph& graph, const std::vector<std::string>& inputs,
-       std::vector<bool> wanted)
+       std::vector<bool> wanted = {})
       : writer_(writer), graph_(graph), wanted_(std::move(wanted)) {
+    if (wanted_.empty()) wanted_.assign(graph.outputs().size(), true);
     for (size_t i = 0; i < graph.inputs().size(); ++i) names_[graph.inputs()[i]] = inputs[i];
   }
 
@@ -42,16 +42,13 @@ class Walk {
 
  private:
   void mark_needed() {
-    needed_.assign(graph_.size(), false);
-    const auto need = [&](Value value) {
-      needed_[value.node] = true;
-      read_.insert(value);
-    };
+    std::vector<Value> outputs;
     for (size_t i = 0; i < wanted_.size(); ++i)
-      if (wanted_[i]) need(graph_.outputs()[i]);
-    for (int i = graph_.size() - 1; i >= 0; --i)
-      if (needed_[i])
-        for (const Value operand : graph_.node(i).operands) need(operand);
+      if (wanted_[i]) outputs.push_back(graph_.outputs()[i]);
+    needed_ = ops::needed_by(graph_, outputs);
+    read_.insert(outputs.begin(), outputs.end());
+    for (int i = 0; i < graph_.size(); ++i)
+      if (needed_[i]) read_.insert(graph_.node(i).operands.begin(), graph_.node(i).operands.end());
   }
 
   /// The name of a value in its full shape.
@@ -200,7 +197,7 @@ class Walk {
   GraphWriter& writer_;
   const Graph& graph_;
   std::vector<bool> wanted_;  // of the outputs
-  std::vector<bool> needed_;  // nodes
+  std::vector<char> needed_;  // nodes
   std::set<Value> read_;
   std::map<Value, std::string> names_;
   std::map<Value, const Array*> known_;
