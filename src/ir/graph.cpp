@@ -106,6 +106,13 @@ Value Graph::constant(Array value) {
 
 namespace {
 
+std::vector<Type> result_types(const TypeContext& context) {
+  std::vector<Type> types = context.op.types(context);
+  for (const Type& type : types)
+    if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
+  return types;
+}
+
 /// Type rules that take any float, or any integer, mean common ones: of rare ones those that a sample has.
 bool has_sample(const Operator& op, DType dtype) {
   return std::any_of(op.samples.begin(), op.samples.end(), [&](const Sample& sample) {
@@ -132,9 +139,7 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
     if (is_rare(type.dtype) && !has_sample(op, type.dtype)) context.error("dtype is not supported");
   Node node;
   node.op = &op;
-  node.types = op.types(context);
-  for (const Type& type : node.types)
-    if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
+  node.types = result_types(context);
   if (op.body) {
     auto body = std::make_shared<Graph>();
     body->set_location(location_);
@@ -161,10 +166,7 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
   node.op = &op;
   if (op.runs_body()) {
     complete_attributes(op, attributes, location_);
-    const TypeContext context{op, given_types, attributes, location_, body.get()};
-    node.types = op.types(context);
-    for (const Type& type : node.types)
-      if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
+    node.types = result_types({op, given_types, attributes, location_, body.get()});
   } else {
     if (given_types != types_of(*body, body->inputs()))
       fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
@@ -226,9 +228,8 @@ void Graph::verify() const {
     MILLRACE_CHECK(n.op != nullptr, "node {} has no operator", i);
     for (const Value& operand : n.operands) {
       MILLRACE_CHECK(operand.node >= 0 && operand.node < i, "node {} ({}) uses a later value", i, n.op->name);
-      MILLRACE_CHECK(
-          operand.output >= 0 && operand.output < static_cast<int>(nodes_[operand.node].types.size()),
-          "node {} ({}) uses result {} of {}", i, n.op->name, operand.output, nodes_[operand.node].op->name);
+      MILLRACE_CHECK(has(operand), "node {} ({}) uses result {} of {}", i, n.op->name, operand.output,
+                     nodes_[operand.node].op->name);
     }
     const std::vector<Type> operand_types = types_of(*this, n.operands);
     if (n.op->types) {
@@ -249,10 +250,7 @@ void Graph::verify() const {
       MILLRACE_CHECK(n.body->type(n.body->outputs()[k]) == n.types[k], "node {} ({}): type of body output {}",
                      i, n.op->name, k);
   }
-  for (const Value& output : outputs_)
-    MILLRACE_CHECK(output.node >= 0 && output.node < size() &&
-                       output.output < static_cast<int>(nodes_[output.node].types.size()),
-                   "an output is not in the graph");
+  for (const Value& output : outputs_) MILLRACE_CHECK(has(output), "an output is not in the graph");
 }
 
 bool Graph::operator==(const Graph& other) const {
