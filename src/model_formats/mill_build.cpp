@@ -52,12 +52,6 @@ class Weights {
           return arrays_[static_cast<size_t>(number)];
     return array;
   }
-  /// Forgets those that came behind the first `count`.
-  void cut(size_t count) {
-    arrays_.resize(std::min(count, arrays_.size()));
-    for (auto& [hash, like] : by_hash_)
-      std::erase_if(like, [&](int64_t number) { return static_cast<size_t>(number) >= count; });
-  }
 
  private:
   std::vector<Array> arrays_;
@@ -202,7 +196,7 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
   for (const SessionValue& input : model.inputs)
     for (const Dim& dim : input.type.shape) names.insert(dim.names().begin(), dim.names().end());
   if (names.empty()) return {};
-  const size_t known = weights.arrays().size();
+  Weights all = weights;
   std::vector<std::pair<Bindings, std::string>> texts;
   std::vector<Graph> graphs;
   try {
@@ -218,15 +212,17 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
     }
     const std::vector<Array> repeated = repeated_constants(graphs);
     for (size_t i = 0; i < graphs.size(); ++i)
-      texts[i].second = without_constants(graphs[i], weights, repeated).str();
-    if (std::optional<std::string> learnt = learn_text(texts)) return *learnt;
+      texts[i].second = without_constants(graphs[i], all, repeated).str();
+    if (std::optional<std::string> learnt = learn_text(texts)) {
+      weights = std::move(all);
+      return *learnt;
+    }
     why_not = "its graph is not the same for all";
   } catch (const InternalError&) {
     throw;
   } catch (const Error& e) {
     why_not = e.what();
   }
-  weights.cut(known);
   return {};
 }
 
