@@ -70,6 +70,8 @@ TEST_CASE("results lie within the bounds that operators declare") {
 TEST_CASE("element bodies compute what the reference back end does") {
   for (const Operator* op : ops::library_operators()) {
     if (!op->element) continue;
+    CAPTURE(op->name);
+    CHECK((ref::find_function(op->name) != nullptr));  // one that is not the body
     for (const Sample& sample : op->samples) {
       const Graph graph = make_graph(*op, sample);
       const std::vector<Array> inputs = make_inputs(*op, sample);

@@ -25,10 +25,6 @@ std::vector<Array> interpret_element_body(const Node& node, std::span<const Arra
 /// floats; NaN wins against everything; argmax and argmin give the first of equals.
 std::vector<Array> reduce(const Node& node, std::span<const Array> operands);
 
-/// Throws InternalError naming every operator of the library that evaluate() could not run. Checked once, at
-/// the first evaluation.
-void check_coverage();
-
 }  // namespace millrace::ref
 
 /// Defines the function of operator NAME, at the beginning of a line of a file here; `node` and `operands`
