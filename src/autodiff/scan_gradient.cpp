@@ -47,67 +47,95 @@ Joint differentiate_body(const Graph& body, const ops::Scan& s, std::span<const 
   return joint;
 }
 
-/// Builds the body of the backward scan from a joint graph. Of a while_loop it passes on what it carries for
-/// the steps that were not run.
-class BackwardBody {
+/// The stacks of `saved` from a scan like `node` that gives them too.
+std::vector<Value> save(Graph& graph, const Node& node, const ops::Scan& s, std::span<const Value> operands,
+                        const std::vector<Value>& saved) {
+  if (saved.empty()) return {};
+  auto body = std::make_shared<Graph>(*node.body);
+  std::vector<Value> outputs = body->outputs();
+  outputs.insert(outputs.end(), saved.begin(), saved.end());
+  body->set_outputs(outputs);
+  const Value added =
+      graph.add_with_body(*node.op, {operands.begin(), operands.end()}, node.attributes, std::move(body));
+  std::vector<Value> stacks;
+  for (size_t k = 0; k < saved.size(); ++k)
+    stacks.push_back({added.node, s.carries + s.outputs + static_cast<int32_t>(k)});
+  return stacks;
+}
+
+/// The backward scan: its body, from a joint graph, and what that is given. Of a while_loop it passes on what
+/// it carries for the steps that were not run.
+class BackwardScan {
  public:
-  BackwardBody(const Joint& joint, const ops::Scan& scan)
-      : joint_(joint), scan_(scan), needed_(joint.graph.size(), 0), position_(joint.graph.size(), -1) {
-    for (int k = 0; k < static_cast<int>(body_inputs()); ++k) position_[joint.graph.inputs()[k].node] = k;
-    for (size_t k = 0; k < joint.input_gradients.size(); ++k) {
-      const Value gradient = joint.input_gradients[k];
-      if (!gradient.valid()) continue;
-      const bool zero = is_zero(joint.graph, gradient);
-      if (is_carry(k) || !zero) need(gradient);
-    }
+  BackwardScan(const Node& node, const ops::Scan& scan, std::span<const Value> operands,
+               std::span<const Value> result_gradients)
+      : node_(node),
+        scan_(scan),
+        operands_(operands),
+        result_gradients_(result_gradients),
+        joint_(differentiate_body(*node.body, scan, result_gradients)),
+        needed_(joint_.graph.size(), 0),
+        position_(joint_.graph.size(), -1) {
+    for (size_t k = 0; k < operands.size(); ++k) position_[body_input(k).node] = static_cast<int>(k);
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (flows(k)) need(joint_.input_gradients[k]);
     if (scan.conditional) need(ran());
-    for (int i = joint.graph.size() - 1; i >= 0; --i)
+    for (int i = joint_.graph.size() - 1; i >= 0; --i)
       if (needed_[i] && computed(i))
-        for (const Value& operand : joint.graph.node(i).operands) need(operand);
+        for (const Value& operand : joint_.graph.node(i).operands) need(operand);
   }
 
-  /// Values of the forward body that each step keeps for the backward scan: everything that the gradient
-  /// reads, but slices and invariants, which are there again, and what is free to compute again.
-  const std::vector<Value>& saved() const { return saved_; }
-
-  bool is_carry(size_t input) const { return static_cast<int>(input) < scan_.carries; }
-  bool is_sequence(size_t input) const {
-    return !is_carry(input) && static_cast<int>(input) < scan_.carries + scan_.sequences;
-  }
-  /// Whether a gradient flows to an invariant, which then has a sum that is carried.
-  bool summed(size_t input) const {
-    const Value gradient = joint_.input_gradients[input];
-    return !is_carry(input) && !is_sequence(input) && gradient.valid() && !is_zero(joint_.graph, gradient);
-  }
-  bool reads(size_t input) const { return needed_[joint_.graph.inputs()[input].node] != 0; }
-
-  /// Inputs in the order carries (gradients, sums), sequences (slices, saved, seeds), invariants.
-  Graph build() {
-    const Graph& from = joint_.graph;
-    const size_t inputs = body_inputs();
-    const auto input = [&](Value value) {
-      map_[value] = to_.input(fmt::format("x{}", to_.inputs().size()), from.type(value));
-    };
-    for (const Value& seed : joint_.carry_seeds)
-      if (seed.valid()) input(seed);
-    std::vector<Value> sums(inputs);
-    for (size_t k = 0; k < inputs; ++k)
-      if (summed(k)) sums[k] = to_.input(fmt::format("sum{}", k), from.type(from.inputs()[k]));
-    for (size_t k = 0; k < inputs; ++k)
-      if (is_sequence(k) && reads(k)) input(from.inputs()[k]);
-    for (const Value& value : saved_) input(value);
-    for (const Value& seed : joint_.output_seeds)
-      if (seed.valid()) input(seed);
-    for (size_t k = 0; k < inputs; ++k)
-      if (!is_carry(k) && !is_sequence(k) && reads(k)) input(from.inputs()[k]);
-    for (int i = 0; i < from.size(); ++i)
+  /// Appends it; the gradients of the operands.
+  std::vector<Value> append_to(Graph& graph) {
+    ops::Build b(graph);
+    ops::ScanOperands over;
+    over.length = scan_.length;
+    over.reverse = !scan_.reverse;
+    const size_t count = operands_.size();
+    for (int k = 0; k < scan_.carries; ++k)
+      if (joint_.carry_seeds[k].valid())
+        input(joint_.carry_seeds[k], over.carries,
+              result_gradients_[k].valid() ? result_gradients_[k] : b.zeros(operands_[k]));
+    std::vector<Value> sums(count);
+    for (size_t k = 0; k < count; ++k)
+      if (!is_carry(k) && !is_sequence(k) && flows(k)) {
+        sums[k] = to_.input(fmt::format("sum{}", k), joint_.graph.type(body_input(k)));
+        over.carries.push_back(b.zeros(operands_[k]));
+      }
+    for (size_t k = 0; k < count; ++k)
+      if (is_sequence(k) && reads(k)) input(body_input(k), over.sequences, operands_[k]);
+    const std::vector<Value> stacks = save(graph, node_, scan_, operands_, saved_);
+    for (size_t k = 0; k < saved_.size(); ++k) input(saved_[k], over.sequences, stacks[k]);
+    for (int k = 0; k < scan_.outputs; ++k)
+      if (joint_.output_seeds[k].valid())
+        input(joint_.output_seeds[k], over.sequences, result_gradients_[scan_.carries + k]);
+    for (size_t k = 0; k < count; ++k)
+      if (!is_carry(k) && !is_sequence(k) && reads(k)) input(body_input(k), over.invariants, operands_[k]);
+    for (int i = 0; i < joint_.graph.size(); ++i)
       if (needed_[i] && computed(i)) copy(i);
-    set_outputs(sums);
-    return std::move(to_);
+    const std::vector<size_t> of = set_outputs(sums);
+    std::vector<Value> parts(count);
+    if (of.empty()) return parts;
+    Value next = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(to_)));
+    for (const size_t k : of) {
+      parts[k] = next;
+      ++next.output;
+    }
+    return parts;
   }
 
  private:
-  size_t body_inputs() const { return joint_.input_gradients.size(); }
+  Value body_input(size_t k) const { return joint_.graph.inputs()[k]; }
+  bool is_carry(size_t k) const { return static_cast<int>(k) < scan_.carries; }
+  bool is_sequence(size_t k) const {
+    return !is_carry(k) && static_cast<int>(k) < scan_.carries + scan_.sequences;
+  }
+  bool reads(size_t k) const { return needed_[body_input(k).node] != 0; }
+  /// Whether the body gives a gradient of this input. An invariant's is a sum, which is carried.
+  bool flows(size_t k) const {
+    const Value gradient = joint_.input_gradients[k];
+    return gradient.valid() && (is_carry(k) || !is_zero(joint_.graph, gradient));
+  }
   /// Of a while_loop, whose stacks are zero, or false, for steps that were not run: whether a step was, which
   /// the condition says that it begins with.
   Value ran() const { return joint_.graph.inputs()[0]; }
@@ -129,6 +157,12 @@ class BackwardBody {
     if (std::find(saved_.begin(), saved_.end(), value) == saved_.end()) saved_.push_back(value);
   }
 
+  /// An input of the body that stands for a value, and what the loop is given for it.
+  void input(Value value, std::vector<Value>& list, Value given) {
+    map_[value] = to_.input(fmt::format("x{}", to_.inputs().size()), joint_.graph.type(value));
+    list.push_back(given);
+  }
+
   void copy(int i) {
     const Node& node = joint_.graph.node(i);
     std::vector<Value> operands;
@@ -137,49 +171,42 @@ class BackwardBody {
     map_results(map_, joint_.graph, i, to_.add_copy(joint_.graph, i, std::move(operands)));
   }
 
-  void set_outputs(const std::vector<Value>& sums) {
+  /// The operands whose gradients they are.
+  std::vector<size_t> set_outputs(const std::vector<Value>& sums) {
     ops::Build b(to_);
     std::vector<Value> outputs;
-    const auto next = [&](Value value, Value before) {
+    std::vector<size_t> of;
+    const auto gradient = [&](size_t k) { return map_.at(joint_.input_gradients[k]); };
+    const auto next = [&](size_t k, Value value, Value before) {
       outputs.push_back(scan_.conditional ? b.select(map_.at(ran()), value, before) : value);
+      of.push_back(k);
     };
-    for (int k = 0; k < scan_.carries; ++k)
-      if (const Value seed = joint_.carry_seeds[k]; seed.valid())
-        next(map_.at(joint_.input_gradients[k]), map_.at(seed));
+    for (size_t k = 0; k < joint_.carry_seeds.size(); ++k)
+      if (const Value seed = joint_.carry_seeds[k]; seed.valid()) next(k, gradient(k), map_.at(seed));
     for (size_t k = 0; k < sums.size(); ++k)
-      if (sums[k].valid()) next(b.add(sums[k], map_.at(joint_.input_gradients[k])), sums[k]);
+      if (sums[k].valid()) next(k, b.add(sums[k], gradient(k)), sums[k]);
     for (size_t k = 0; k < sums.size(); ++k)
-      if (is_sequence(k) && joint_.input_gradients[k].valid() &&
-          !is_zero(joint_.graph, joint_.input_gradients[k]))
-        outputs.push_back(map_.at(joint_.input_gradients[k]));
+      if (is_sequence(k) && flows(k)) {
+        outputs.push_back(gradient(k));
+        of.push_back(k);
+      }
     to_.set_location("");
     to_.set_outputs(std::move(outputs));
+    return of;
   }
 
-  const Joint& joint_;
+  const Node& node_;
   const ops::Scan& scan_;
+  const std::span<const Value> operands_, result_gradients_;
+  const Joint joint_;
   std::vector<char> needed_;
   std::vector<int> position_;  // node → body input
+  /// Values of the forward body that each step keeps for the backward scan: everything that the gradient
+  /// reads, but slices and invariants, which are there again, and what is free to compute again.
   std::vector<Value> saved_;
   std::map<Value, Value> map_;
   Graph to_;
 };
-
-/// The stacks of `saved` from a scan like `node` that gives them too.
-std::vector<Value> save(Graph& graph, const Node& node, const ops::Scan& s, std::span<const Value> operands,
-                        const std::vector<Value>& saved) {
-  if (saved.empty()) return {};
-  auto body = std::make_shared<Graph>(*node.body);
-  std::vector<Value> outputs = body->outputs();
-  outputs.insert(outputs.end(), saved.begin(), saved.end());
-  body->set_outputs(outputs);
-  const Value added =
-      graph.add_with_body(*node.op, {operands.begin(), operands.end()}, node.attributes, std::move(body));
-  std::vector<Value> stacks;
-  for (size_t k = 0; k < saved.size(); ++k)
-    stacks.push_back({added.node, s.carries + s.outputs + static_cast<int32_t>(k)});
-  return stacks;
-}
 
 }  // namespace
 
@@ -189,46 +216,7 @@ std::vector<Value> scan_gradient(Graph& graph, const Node& node, std::span<const
   if (s.conditional && s.length == Dim(no_limit))
     fail<TypeError>("a while_loop has a gradient where it has a limit of its steps, and this one has none{}",
                     node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location.str()));
-  const Joint joint = differentiate_body(*node.body, s, result_gradients);
-  BackwardBody backward(joint, s);
-  ops::Build b(graph);
-  ops::ScanOperands over;
-  over.length = s.length;
-  over.reverse = !s.reverse;
-  for (int k = 0; k < s.carries; ++k)
-    if (joint.carry_seeds[k].valid())
-      over.carries.push_back(result_gradients[k].valid() ? result_gradients[k] : b.zeros(operands[k]));
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (backward.summed(k)) over.carries.push_back(b.zeros(operands[k]));
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (backward.is_sequence(k) && backward.reads(k)) over.sequences.push_back(operands[k]);
-  for (const Value& stack : save(graph, node, s, operands, backward.saved())) over.sequences.push_back(stack);
-  for (int k = 0; k < s.outputs; ++k)
-    if (joint.output_seeds[k].valid()) over.sequences.push_back(result_gradients[s.carries + k]);
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (!backward.is_carry(k) && !backward.is_sequence(k) && backward.reads(k))
-      over.invariants.push_back(operands[k]);
-  auto body = std::make_shared<const Graph>(backward.build());
-  std::vector<Value> parts(operands.size());
-  if (body->outputs().empty()) return parts;
-  Value next = ops::add_scan(graph, over, std::move(body));
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (backward.is_carry(k) && joint.carry_seeds[k].valid()) {
-      parts[k] = next;
-      ++next.output;
-    }
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (backward.summed(k)) {
-      parts[k] = next;
-      ++next.output;
-    }
-  for (size_t k = 0; k < operands.size(); ++k) {
-    const Value gradient = joint.input_gradients[k];
-    if (!backward.is_sequence(k) || !gradient.valid() || is_zero(joint.graph, gradient)) continue;
-    parts[k] = next;
-    ++next.output;
-  }
-  return parts;
+  return BackwardScan(node, s, operands, result_gradients).append_to(graph);
 }
 
 }  // namespace millrace
