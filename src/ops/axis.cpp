@@ -17,6 +17,12 @@ int64_t checked_axis(const TypeContext& context, int rank) {
   return checked_axis(context, context.attributes.integer("axis"), rank);
 }
 
+std::vector<int64_t> trailing_axes(int64_t axis, int rank) {
+  std::vector<int64_t> axes;
+  for (int64_t d = from_front(axis, rank); d < rank; ++d) axes.push_back(d);
+  return axes;
+}
+
 Shape picked_shape(const Shape& from, int64_t axis, const Shape& indices) {
   Shape shape(from.begin(), from.begin() + axis);
   shape.insert(shape.end(), indices.begin(), indices.end());

@@ -12,6 +12,8 @@ int64_t checked_axis(const TypeContext& context, int64_t axis, int rank);
 /// Of attribute `axis`.
 int64_t axis_of(const Attributes& attributes, int rank);
 int64_t checked_axis(const TypeContext& context, int rank);
+/// axis, axis + 1 … rank − 1; from 0 on they are all.
+std::vector<int64_t> trailing_axes(int64_t axis, int rank);
 
 /// The shape of slices of `from` along an axis that indices of such a shape pick: they stand in its place.
 Shape picked_shape(const Shape& from, int64_t axis, const Shape& indices);

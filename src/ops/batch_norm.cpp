@@ -1,3 +1,4 @@
+#include "ops/axis.h"
 #include "ops/norm.h"
 #include "ops/registry.h"
 

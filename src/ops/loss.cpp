@@ -1,17 +1,9 @@
 #include "ops/loss.h"
 
 #include "base/format.h"
+#include "ops/axis.h"
 
 namespace millrace::ops {
-namespace {
-
-std::vector<int64_t> all_axes(int rank) {
-  std::vector<int64_t> axes;
-  for (int d = 0; d < rank; ++d) axes.push_back(d);
-  return axes;
-}
-
-}  // namespace
 
 AttributeSpec reduction_attribute() {
   return {"reduction", Attribute(std::string("mean")), "mean or sum over all items, or none"};
@@ -35,7 +27,8 @@ Value reduce_loss(Build& b, Value items, const Attributes& attributes) {
   const std::string& reduction = attributes.get<std::string>("reduction");
   const int rank = b.shape(items).rank();
   if (reduction == "none" || rank == 0) return items;
-  return reduction == "mean" ? b.mean(items, all_axes(rank), false) : b.sum(items, all_axes(rank), false);
+  const std::vector<int64_t> all = trailing_axes(0, rank);
+  return reduction == "mean" ? b.mean(items, all, false) : b.sum(items, all, false);
 }
 
 Value spread_loss_gradient(Build& b, Value gradient, const Shape& items, const Attributes& attributes) {

@@ -18,12 +18,6 @@ void check_epsilon(const TypeContext& context) {
   if (!(epsilon >= 0)) context.error(fmt::format("eps must be at least 0, not {}", epsilon));
 }
 
-std::vector<int64_t> trailing_axes(int64_t axis, int rank) {
-  std::vector<int64_t> axes;
-  for (int64_t d = from_front(axis, rank); d < rank; ++d) axes.push_back(d);
-  return axes;
-}
-
 std::vector<Type> trailing_norm_types(const TypeContext& context) {
   const Type& x = context.operands[0];
   if (!x.dtype.is_float()) context.error("dtype is not supported");

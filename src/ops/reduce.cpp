@@ -13,10 +13,8 @@ namespace {
 
 /// Axes made non-negative, sorted and checked against `rank`; an empty list means all axes.
 std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, const TypeContext& context) {
-  std::vector<int64_t> out;
-  for (const int64_t axis : axes) out.push_back(checked_axis(context, axis, rank));
-  if (axes.empty())
-    for (int d = 0; d < rank; ++d) out.push_back(d);
+  std::vector<int64_t> out = axes.empty() ? trailing_axes(0, rank) : axes;
+  for (int64_t& axis : out) axis = checked_axis(context, axis, rank);
   std::sort(out.begin(), out.end());
   if (std::adjacent_find(out.begin(), out.end()) != out.end()) context.error("an axis is given twice");
   return out;
@@ -78,10 +76,8 @@ std::vector<Value> extreme_gradient(const GradientContext& c) {
 
 /// The axes of a reduction, all when none are given.
 std::vector<int64_t> onnx_axes(const OnnxCall& c) {
-  std::vector<int64_t> axes = c.attributes().ints("axes");
-  if (axes.empty())
-    for (int axis = 0; axis < c.types[0].shape.rank(); ++axis) axes.push_back(axis);
-  return axes;
+  const std::vector<int64_t>& axes = c.attributes().ints("axes");
+  return axes.empty() ? trailing_axes(0, c.types[0].shape.rank()) : axes;
 }
 
 }  // namespace
