@@ -58,12 +58,6 @@ std::array<Scalar, 4> random_words(ElementBuilder& b, Scalar flat, const Element
   return counter;
 }
 
-int uniform_bits(DType dtype) {
-  if (dtype == f64) return 53;
-  if (dtype == f32) return 24;
-  return dtype == f16 ? 11 : 8;  // no more than the dtype holds, or 1 − ε would round to 1
-}
-
 Scalar random_whole(ScalarBuilder& b, Scalar high, Scalar low, int bits) {
   // Through signed integers: their conversion to float is the cheap one.
   if (bits <= 24) return b.cast(b.cast(shifted_right(b, high, 32 - bits), i32), f32);

@@ -17,9 +17,6 @@ Scalar flat_index(ElementBuilder& b, std::span<const Scalar> index, const Elemen
 /// Those four words (u32) for the element at a flat position.
 std::array<Scalar, 4> random_words(ElementBuilder& b, Scalar flat, const ElementContext& context);
 
-/// How many random bits a uniform number of this dtype carries.
-int uniform_bits(DType dtype);
-
 /// A whole number in [0, 2^bits) of one or two words, and as a float of dtype f32 or f64.
 Scalar random_whole(ScalarBuilder& b, Scalar high, Scalar low, int bits);
 

@@ -12,7 +12,8 @@ MILLRACE_OPERATOR(random_uniform) {
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const DType dtype = c.node.types[0].dtype;
     const auto words = ops::random_words(b, ops::flat_index(b, index, c), c);
-    const int bits = ops::uniform_bits(dtype);
+    // No more than the dtype holds, or 1 − ε would round to 1.
+    const int bits = dtype == f64 ? 53 : dtype == f32 ? 24 : dtype == f16 ? 11 : 8;
     const Scalar whole = ops::random_whole(b, words[0], words[1], bits);
     return b.cast(b.mul(whole, std::ldexp(1.0, -bits)), dtype);
   };

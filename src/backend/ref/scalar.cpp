@@ -36,8 +36,6 @@ double rounded(DType dtype, double value) {
   return dtype == bf16 ? bf16_to_float(float_to_bf16(single)) : f16_to_float(float_to_f16(single));
 }
 
-uint64_t to_integer(DType dtype, double value) { return static_cast<uint64_t>(saturated(dtype, value)); }
-
 [[noreturn]] void unsupported(ScalarOp op, DType dtype) {
   fail<InternalError>("scalar operation {} is not defined for {}", static_cast<int>(op), dtype.name());
 }
@@ -161,8 +159,6 @@ bool compared(ScalarOp op, T a, T b) {
   }
 }
 
-}  // namespace
-
 Cell load_cell(const Array& array, int64_t i) {
   if (is_real(array.dtype())) return {.f = array.at(i)};
   return {.u = static_cast<uint64_t>(array.int_at(i))};
@@ -171,8 +167,6 @@ Cell load_cell(const Array& array, int64_t i) {
 void store_cell(Array& array, int64_t i, Cell value) {
   if (is_real(array.dtype()))
     array.set(i, value.f);
-  else if (array.dtype().is_bool())
-    array.set(i, value.u != 0);
   else
     array.set_int(i, static_cast<int64_t>(value.u));
 }
@@ -180,8 +174,25 @@ void store_cell(Array& array, int64_t i, Cell value) {
 Cell constant_cell(DType dtype, double value) {
   if (is_real(dtype)) return {.f = value};
   if (dtype.is_bool()) return {.u = value != 0 ? uint64_t{1} : 0};
-  return {.u = to_integer(dtype, value)};
+  return {.u = static_cast<uint64_t>(saturated(dtype, value))};
 }
+
+/// The same bits as another dtype of the same width.
+Cell apply_bitcast(DType from, DType to, Cell a) {
+  uint64_t bits = zero_extended(from, a.u);
+  if (is_real(from)) {
+    Array one(from, Shape{});
+    one.set(0, a.f);
+    bits = 0;
+    std::memcpy(&bits, one.data(), static_cast<size_t>(from.bytes()));
+  }
+  if (!is_real(to)) return whole_cell(to, bits);
+  Array one(to, Shape{});
+  std::memcpy(one.data(), &bits, static_cast<size_t>(to.bytes()));
+  return {.f = one.at(0)};
+}
+
+}  // namespace
 
 Cell integer_cell(DType dtype, int64_t value) {
   if (is_real(dtype)) return {.f = static_cast<double>(value)};
@@ -226,26 +237,12 @@ Cell apply_cast(DType from, DType to, Cell a) {
   if (is_real(from)) {
     if (is_real(to)) return {.f = rounded(to, a.f)};
     if (to.is_bool()) return {.u = a.f != 0 ? uint64_t{1} : 0};
-    return {.u = to_integer(to, a.f)};
+    return {.u = static_cast<uint64_t>(saturated(to, a.f))};
   }
   if (!is_real(to)) return whole_cell(to, a.u);
   const double value = from.kind == Kind::signed_int ? static_cast<double>(static_cast<int64_t>(a.u))
                                                      : static_cast<double>(a.u);
   return {.f = rounded(to, value)};
-}
-
-Cell apply_bitcast(DType from, DType to, Cell a) {
-  uint64_t bits = zero_extended(from, a.u);
-  if (is_real(from)) {
-    Array one(from, Shape{});
-    one.set(0, a.f);
-    bits = 0;
-    std::memcpy(&bits, one.data(), static_cast<size_t>(from.bytes()));
-  }
-  if (!is_real(to)) return whole_cell(to, bits);
-  Array one(to, Shape{});
-  std::memcpy(one.data(), &bits, static_cast<size_t>(to.bytes()));
-  return {.f = one.at(0)};
 }
 
 Scalar ScalarTape::append(Step step) {

@@ -15,18 +15,12 @@ union Cell {
   uint64_t u;
 };
 
-Cell load_cell(const Array& array, int64_t i);
-void store_cell(Array& array, int64_t i, Cell value);
-
-/// The operations of ElementBuilder on values; `dtype` is that of the operands.
-Cell constant_cell(DType dtype, double value);
+/// Operations of ElementBuilder on values; `dtype` is that of the operands.
 Cell integer_cell(DType dtype, int64_t value);
 Cell apply_unary(ScalarOp op, DType dtype, Cell a);
 Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b);
 /// Rounds to the width of `to`, so that a cast to bf16 inside a body is seen.
 Cell apply_cast(DType from, DType to, Cell a);
-/// The same bits as another dtype of the same width.
-Cell apply_bitcast(DType from, DType to, Cell a);
 
 /// Records a body once and runs it for many elements.
 class ScalarTape : public ElementBuilder {

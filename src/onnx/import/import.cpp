@@ -40,6 +40,13 @@ const Operator* same_function(std::string_view name) {
   return found == same_functions().end() ? nullptr : found->second;
 }
 
+/// Operators of ONNX that are imported: "Conv", "ai.onnx.ml.Scaler".
+std::vector<std::string> imported_operators() {
+  std::vector<std::string> names = import_rule_names();
+  for (const auto& [name, op] : same_functions()) names.emplace_back(name);
+  return names;
+}
+
 std::string full_name(const NodeProto& node) {
   return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
 }
@@ -462,12 +469,6 @@ class Importer : public NestedGraphs {
 
 Imported import_model(const Model& model, const ImportOptions& options) {
   return Importer(model, options).run();
-}
-
-std::vector<std::string> imported_operators() {
-  std::vector<std::string> names = import_rule_names();
-  for (const auto& [name, op] : same_functions()) names.emplace_back(name);
-  return names;
 }
 
 }  // namespace millrace::onnx

@@ -38,7 +38,4 @@ struct Imported {
 /// and what would help; it is UnknownInputs (onnx/import/call.h) where it would help to know inputs.
 Imported import_model(const Model& model, const ImportOptions& options);
 
-/// Operators of ONNX that are imported: "Conv", "ai.onnx.ml.Scaler".
-std::vector<std::string> imported_operators();
-
 }  // namespace millrace::onnx
