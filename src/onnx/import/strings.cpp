@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <unicode/locid.h>
+#include <unicode/unistr.h>
 #include <unicode/uregex.h>
-#include <unicode/ustring.h>
-#include <unicode/utext.h>
 
 #include "onnx/import/call.h"
 
@@ -15,36 +15,15 @@ using onnx::Texts;
 // Operators of texts. Texts are known while the model is imported, and so is what comes of them.
 namespace {
 
-/// UTF-8 to UTF-16 and back; what is damaged becomes U+FFFD.
-std::u16string wide_text(const std::string& text) {
-  std::u16string wide(text.size() + 1, 0);
-  UErrorCode error = U_ZERO_ERROR;
-  int32_t length = 0;
-  u_strFromUTF8WithSub(wide.data(), static_cast<int32_t>(wide.size()), &length, text.data(),
-                       static_cast<int32_t>(text.size()), 0xFFFD, nullptr, &error);
-  wide.resize(U_SUCCESS(error) ? static_cast<size_t>(length) : 0);
-  return wide;
-}
-
-std::string narrow_text(const std::u16string& wide) {
-  std::string text(3 * wide.size() + 1, 0);
-  UErrorCode error = U_ZERO_ERROR;
-  int32_t length = 0;
-  u_strToUTF8WithSub(text.data(), static_cast<int32_t>(text.size()), &length, wide.data(),
-                     static_cast<int32_t>(wide.size()), 0xFFFD, nullptr, &error);
-  text.resize(U_SUCCESS(error) ? static_cast<size_t>(length) : 0);
-  return text;
-}
-
+/// What is damaged becomes U+FFFD.
 std::string in_case(const std::string& text, bool upper) {
-  const std::u16string wide = wide_text(text);
-  std::u16string changed(3 * wide.size() + 1, 0);
-  UErrorCode error = U_ZERO_ERROR;
-  const auto change = upper ? u_strToUpper : u_strToLower;
-  const int32_t length = change(changed.data(), static_cast<int32_t>(changed.size()), wide.data(),
-                                static_cast<int32_t>(wide.size()), "", &error);
-  changed.resize(U_SUCCESS(error) ? static_cast<size_t>(length) : 0);
-  return narrow_text(changed);
+  icu::UnicodeString wide = icu::UnicodeString::fromUTF8(text);
+  if (upper)
+    wide.toUpper(icu::Locale::getRoot());
+  else
+    wide.toLower(icu::Locale::getRoot());
+  std::string changed;
+  return wide.toUTF8String(changed);
 }
 
 /// Where element i of a broadcast shape comes from in one of its parts.
@@ -148,16 +127,16 @@ MILLRACE_ONNX_IMPORT(StringNormalizer) {
 
 MILLRACE_ONNX_IMPORT(RegexFullMatch) {
   const Texts& x = call.texts(0);
-  const std::u16string pattern = wide_text(call.text("pattern"));
+  const icu::UnicodeString pattern = icu::UnicodeString::fromUTF8(call.text("pattern"));
   UErrorCode error = U_ZERO_ERROR;
   const std::unique_ptr<URegularExpression, void (*)(URegularExpression*)> expression(
-      uregex_open(pattern.data(), static_cast<int32_t>(pattern.size()), 0, nullptr, &error), uregex_close);
+      uregex_open(pattern.getBuffer(), pattern.length(), 0, nullptr, &error), uregex_close);
   if (U_FAILURE(error)) call.refuse("its pattern cannot be read: " + std::string(u_errorName(error)));
   uregex_setTimeLimit(expression.get(), 1000, &error);  // some hundred milliseconds
   Array matches(boolean, Shape(x.shape));
   for (size_t i = 0; i < x.values.size(); ++i) {
-    const std::u16string text = wide_text(x.values[i]);
-    uregex_setText(expression.get(), text.data(), static_cast<int32_t>(text.size()), &error);
+    const icu::UnicodeString text = icu::UnicodeString::fromUTF8(x.values[i]);
+    uregex_setText(expression.get(), text.getBuffer(), text.length(), &error);
     matches.set(static_cast<int64_t>(i), uregex_matches(expression.get(), 0, &error) != 0 ? 1 : 0);
     if (U_FAILURE(error))
       call.refuse("its pattern takes too long on a text: " + std::string(u_errorName(error)));
