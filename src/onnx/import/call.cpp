@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "ops/body.h"
 
 namespace millrace::onnx {
 
@@ -139,18 +140,10 @@ const std::vector<Item>& ImportCall::sequence(int k) const {
 }
 
 std::vector<std::string> inputs_behind(const Graph& graph, Value value) {
-  std::vector<bool> seen(static_cast<size_t>(graph.size()), false);
-  std::vector<int> open{value.node};
-  while (!open.empty()) {
-    const int at = open.back();
-    open.pop_back();
-    if (seen[static_cast<size_t>(at)]) continue;
-    seen[static_cast<size_t>(at)] = true;
-    for (const Value operand : graph.node(at).operands) open.push_back(operand.node);
-  }
+  const std::vector<char> needed = ops::needed_by(graph, {value});
   std::vector<std::string> names;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
-    if (seen[static_cast<size_t>(graph.inputs()[i].node)]) names.push_back(graph.input_names()[i]);
+    if (needed[static_cast<size_t>(graph.inputs()[i].node)]) names.push_back(graph.input_names()[i]);
   return names;
 }
 
