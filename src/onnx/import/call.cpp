@@ -17,19 +17,16 @@ Ints numbered(int64_t from, int64_t to) {
 void ImportCall::refuse(const std::string& reason) const { fail<InputError>("{}", reason); }
 
 void ImportCall::refuse_sizes(const std::string& reason) const {
-  std::vector<std::string> names;
-  const auto add = [&](Value value) {
-    for (std::string& name : inputs_behind(graph, value))
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-  };
+  std::vector<Value> values;
   for (size_t k = 0; k < operands_.size(); ++k) {
     const Item& each = operands_[k];
     if (each.form != Item::Form::tensor) continue;
     if (each.bounded_axis >= 0)
-      add(each.size);
+      values.push_back(each.size);
     else if (k > 0)
-      add(each.value);
+      values.push_back(each.value);
   }
+  const std::vector<std::string> names = inputs_behind(graph, values);
   throw UnknownInputs(
       names.empty() ? reason : fmt::format("{} (they come from '{}')", reason, fmt::join(names, "', '")),
       names);
@@ -50,7 +47,7 @@ Value ImportCall::operand(int k) const {
     throw UnknownInputs(
         fmt::format(
             "the size of its input '{}' depends on data, and it needs that size before the model runs", name),
-        inputs_behind(graph, found.size));
+        inputs_behind(graph, {found.size}));
   return found.value;
 }
 
@@ -139,8 +136,8 @@ const std::vector<Item>& ImportCall::sequence(int k) const {
   return *found.items;
 }
 
-std::vector<std::string> inputs_behind(const Graph& graph, Value value) {
-  const std::vector<char> needed = ops::needed_by(graph, {value});
+std::vector<std::string> inputs_behind(const Graph& graph, const std::vector<Value>& values) {
+  const std::vector<char> needed = ops::needed_by(graph, values);
   std::vector<std::string> names;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     if (needed[static_cast<size_t>(graph.inputs()[i].node)]) names.push_back(graph.input_names()[i]);
@@ -151,7 +148,7 @@ const Array& ImportCall::known_array(int k) const {
   const Array* array = known(k);
   if (array) return *array;
   const Value value = operand(k);
-  const std::vector<std::string> names = inputs_behind(graph, value);
+  const std::vector<std::string> names = inputs_behind(graph, {value});
   throw UnknownInputs(
       fmt::format(
           "what is computed, or how large it is, depends on its input '{}', which is not known before the "

@@ -150,8 +150,8 @@ struct UnknownInputs : InputError {
   std::vector<std::string> inputs;
   bool inputs_told;  // the message says the node already
 };
-/// The names of the graph's inputs that a value depends on.
-std::vector<std::string> inputs_behind(const Graph& graph, Value value);
+/// The names of the graph's inputs that values depend on.
+std::vector<std::string> inputs_behind(const Graph& graph, const std::vector<Value>& values);
 
 /// What an operator means and what it can be told, ONNX's specification says, for each opset: a rule declares
 /// neither.

@@ -116,7 +116,7 @@ MILLRACE_ONNX_IMPORT(If) {
   if (!alike)
     throw onnx::UnknownInputs(
         "its branches give values of different types, and which one is not known before the model runs",
-        onnx::inputs_behind(call.graph, condition));
+        onnx::inputs_behind(call.graph, {condition}));
   Value next;
   if (!body.graph->outputs().empty())
     next = ops::add_cond(call.graph, condition, body.captured, std::move(body.graph));

@@ -138,14 +138,11 @@ class Importer : public NestedGraphs {
   /// The inputs of the graph that is written now which inputs of a body come from.
   std::vector<std::string> names_behind(const Graph& body, const std::vector<std::vector<Value>>& from,
                                         const std::vector<std::string>& inputs) {
-    std::vector<std::string> names;
-    for (size_t k = 0; k < body.inputs().size(); ++k) {
-      if (std::find(inputs.begin(), inputs.end(), body.input_names()[k]) == inputs.end()) continue;
-      for (const Value& value : from[k])
-        for (std::string& name : inputs_behind(graph(), value))
-          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    }
-    return names;
+    std::vector<Value> values;
+    for (size_t k = 0; k < body.inputs().size(); ++k)
+      if (std::find(inputs.begin(), inputs.end(), body.input_names()[k]) != inputs.end())
+        values.insert(values.end(), from[k].begin(), from[k].end());
+    return inputs_behind(graph(), values);
   }
 
   /// A value of the graph around level `at`, in it.

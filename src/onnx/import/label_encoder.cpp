@@ -99,7 +99,7 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_LabelEncoder) {
       const Array* now = call.graph.constant_value(call[0]);
       if (!now)
         throw onnx::UnknownInputs("it makes texts of numbers that are not known before the model runs",
-                                  onnx::inputs_behind(call.graph, call[0]));
+                                  onnx::inputs_behind(call.graph, {call[0]}));
       for (int64_t i = 0; i < now->count(); ++i) {
         const double given = now->at(i);
         int64_t at = 0;

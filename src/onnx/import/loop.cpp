@@ -55,10 +55,11 @@ class LoopRule {
     } catch (const onnx::UnknownInputs& e) {
       // Its course may be known where its inputs are.
       std::vector<std::string> inputs = e.inputs;
-      for (int k = 0; k < call_.count(); ++k)
-        if (call_.given(k) && call_.item(k).form == Item::Form::tensor)
-          for (const std::string& name : onnx::inputs_behind(call_.graph, call_.item(k).value))
-            if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) inputs.push_back(name);
+      std::vector<Value> operands;
+      for (const Item& item : call_.items())
+        if (item.form == Item::Form::tensor) operands.push_back(item.value);
+      for (std::string& name : onnx::inputs_behind(call_.graph, operands))
+        if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) inputs.push_back(std::move(name));
       throw onnx::UnknownInputs(e.what(), std::move(inputs), e.inputs_told);
     }
   }
