@@ -124,9 +124,8 @@ SessionModel load_onnx(const std::filesystem::path& path) {
         continue;
       }
       // For some sizes it may be known, as where there is nothing to choose from.
-      Array known(i64, Shape{});
-      known.set_int(0, graph.type(values[i]).shape[static_cast<size_t>(axis)].size());
-      counts.push_back(graph.constant(std::move(known)));
+      const int64_t known = graph.type(values[i]).shape[static_cast<size_t>(axis)].size();
+      counts.push_back(graph.scalar(i64, static_cast<double>(known)));
     }
     values.insert(values.end(), counts.begin(), counts.end());
     names.insert(names.end(), count_names.begin(), count_names.end());

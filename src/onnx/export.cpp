@@ -154,9 +154,7 @@ class Walk {
   /// Of ONNX's Loop: the most steps; empty where there is no limit.
   std::string most(const ops::Scan& s) {
     if (s.length == Dim(no_limit)) return "";
-    Array limit(i64, Shape{});
-    limit.set_int(0, s.length.size());
-    return writer_.constant(limit);
+    return writer_.constant(Array::scalar(i64, static_cast<double>(s.length.size())));
   }
 
   static void give(GraphWriter& graph, const std::string& value, const Type& type) {

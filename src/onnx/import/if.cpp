@@ -17,9 +17,8 @@ struct Branches {
   std::vector<Value> first, other;
 
   void add_size(const Item& item, int axis, std::vector<Value>& to) {
-    Array size(i64, Shape{});
-    size.set_int(0, graph.type(item.value).shape[static_cast<size_t>(axis)].size());
-    to.push_back(item.bounded_axis >= 0 ? item.size : graph.constant(size));
+    const int64_t size = graph.type(item.value).shape[static_cast<size_t>(axis)].size();
+    to.push_back(item.bounded_axis >= 0 ? item.size : graph.scalar(i64, static_cast<double>(size)));
   }
 
   void add_padded(const Item& item, const Shape& shape, std::vector<Value>& to) {

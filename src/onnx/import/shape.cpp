@@ -35,8 +35,7 @@ MILLRACE_ONNX_IMPORT(Size) {
   for (int d = 0; d < shape.rank(); ++d)
     if (d != call.item(0).bounded_axis) others *= shape[static_cast<size_t>(d)].size();
   Item result = call.b.mul(call.item(0).size, static_cast<double>(others));
-  Array most(i64, Shape{});
-  most.set_int(0, shape.count());
-  result.between = std::make_shared<const Item::Between>(Array(i64, Shape{}), most);
+  result.between = std::make_shared<const Item::Between>(
+      Array::scalar(i64, 0), Array::scalar(i64, static_cast<double>(shape.count())));
   return {result};
 }
