@@ -90,16 +90,11 @@ StoredSize worthwhile_size(const Settings& settings, const data::Dataset& sample
       const int64_t place = looks == most_looks ? i * 29 % looks : i;
       const data::StoredPicture sample = picture(place * samples.count() / looks);
       data::PictureReader reader;
-      std::vector<data::PackedPicture> packed;
+      std::vector<data::StoredPicture> packed;
       if (!reader.open(sample).empty() || !maker.make(sample, i, packed).empty()) continue;
       sides.push_back(std::min(reader.height(), reader.width()));
-      data::StoredPicture small;
-      small.bytes = packed[0].bytes;
-      small.height = packed[0].height;
-      small.width = packed[0].width;
-      small.channels = packed[0].channels;
       const data::SampleKey key{1, 0, i, i};
-      const int64_t before = stopwatch.cost(sample, key), after = stopwatch.cost(small, key);
+      const int64_t before = stopwatch.cost(sample, key), after = stopwatch.cost(packed[0], key);
       if (before < 0 || after < 0) continue;
       now += before;
       then += after;

@@ -111,11 +111,10 @@ class Packing {
     for (int64_t i = journal_.done; i < source_.count(); ++i) {
       if (options_.stop && options_.stop()) return false;
       const PackedSample sample = samples.next();
-      const std::vector<PackedRow> rows = PackedSamples::rows(sample, options_);
       // All versions of a sample lie in one shard: packing goes on between samples.
-      if (shard_ && !rows.empty() && belongs_to_next(rows)) finish_shard(i);
+      if (shard_ && !sample.rows.empty() && belongs_to_next(sample.rows)) finish_shard(i);
       if (!sample.bad.empty()) leave_out(i, sample.bad);
-      for (const PackedRow& row : rows) {
+      for (const PackedRow& row : sample.rows) {
         if (!shard_)
           shard_ = create_sink(shard_path(out_, name_, journal_.shards.size(), options_), source_, options_);
         shard_->add(row);

@@ -39,11 +39,8 @@ std::optional<PictureSize> size_of(const StoredPicture& sample) {
   return picture_size(sample.bytes);
 }
 
-PackedPicture encoded(const Picture& picture, int quality) {
-  PackedPicture packed;
-  packed.made = encode_jpeg(picture, quality > 0 ? quality : 90);
-  packed.bytes = packed.made;  // stays where it is when the vector is moved
-  return packed;
+StoredPicture encoded(const Picture& picture, int quality) {
+  return StoredPicture(Bytes(encode_jpeg(picture, quality > 0 ? quality : 90)));
 }
 
 }  // namespace
@@ -68,7 +65,7 @@ PictureMaker::PictureMaker(const PictureRule& rule) : rule_(rule), augmenter_(ru
 }
 
 std::string PictureMaker::make(const StoredPicture& sample, int64_t index,
-                               std::vector<PackedPicture>& out) const {
+                               std::vector<StoredPicture>& out) const {
   out.clear();
   const bool all = rule_.versions > 0 || (rule_.quality > 0 && rule_.max_side == 0 && rule_.resize == 0);
   bool changes = all;
@@ -85,11 +82,7 @@ std::string PictureMaker::make(const StoredPicture& sample, int64_t index,
   if (changes || rule_.check)
     if (std::string why = decode_picture(sample, picture); !why.empty()) return why;
   if (!changes) {
-    PackedPicture& same = out.emplace_back();
-    same.bytes = sample.bytes;
-    same.height = sample.height;
-    same.width = sample.width;
-    same.channels = sample.channels;
+    out.push_back(sample);
     return {};
   }
   int height = picture.height, width = picture.width;
@@ -103,7 +96,7 @@ std::string PictureMaker::make(const StoredPicture& sample, int64_t index,
 }
 
 std::string PictureMaker::versions_of(const Picture& picture, int64_t index,
-                                      std::vector<PackedPicture>& out) const {
+                                      std::vector<StoredPicture>& out) const {
   const StoredPicture raw({picture.pixels, nullptr}, picture.height, picture.width, picture.channels);
   const Extent whole{picture.channels, picture.height, picture.width};
   std::vector<uint8_t> planes, result, scratch;

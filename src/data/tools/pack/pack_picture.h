@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -35,17 +33,6 @@ struct PictureRule {
   bool changes() const { return max_side > 0 || resize > 0 || quality > 0 || versions > 0; }
 };
 
-/// One file, or raw pixels where height > 0. `bytes` points into `made` or the sample.
-struct PackedPicture {
-  std::span<const uint8_t> bytes;
-  std::vector<uint8_t> made;
-  int height = 0, width = 0, channels = 0;
-
-  PackedPicture() = default;
-  PackedPicture(PackedPicture&&) = default;  // a copy would point into the original
-  PackedPicture& operator=(PackedPicture&&) = default;
-};
-
 /// Thread-safe.
 class PictureMaker {
  public:
@@ -54,11 +41,11 @@ class PictureMaker {
   /// from which version v (as an epoch) draws its changes. Returns "" or the reason why it is no good
   /// picture.
   [[nodiscard]] std::string make(const StoredPicture& sample, int64_t index,
-                                 std::vector<PackedPicture>& out) const;
+                                 std::vector<StoredPicture>& out) const;
 
  private:
   [[nodiscard]] std::string versions_of(const Picture& picture, int64_t index,
-                                        std::vector<PackedPicture>& out) const;
+                                        std::vector<StoredPicture>& out) const;
   PictureRule rule_;
   Augmenter augmenter_;
 };

@@ -26,6 +26,13 @@ uint64_t bytes_of(const std::vector<ShardMember>& members) {
   return bytes;
 }
 
+/// A picture as a column has it; no value where there is none.
+Value picture_value(const StoredPicture& picture) {
+  if (picture.bytes.empty()) return {};
+  if (picture.height == 0) return picture.owner;
+  return Pixels{picture.height, picture.width, picture.channels, picture.owner};
+}
+
 /// The columns of pictures of a source without classes: those of one with them are its samples.
 std::vector<size_t> loose_pictures(const PackSource& source) {
   std::vector<size_t> pictures;
@@ -77,8 +84,8 @@ class FormatSink final : public PackSink {
  private:
   /// Only large values count.
   static uint64_t size_of(const PackedRow& row) {
-    uint64_t size = row.picture ? row.picture->bytes.size() : 0;
-    for (const Value& value : *row.extra)
+    uint64_t size = row.picture.bytes.size();
+    for (const Value& value : row.extra)
       if (const auto* bytes = std::get_if<Bytes>(&value)) size += bytes->size();
     return size;
   }
@@ -104,45 +111,33 @@ PackedSamples::PackedSamples(const PackSource& source, const PackOptions& option
 
 PackedSample PackedSamples::make(int64_t index) const {
   PackedSample made;
-  made.key = options_.keep_keys ? key_of(source_.set(), index) : fmt::format("{:08}", index);
-  made.label = source_.label(index);
+  PackedRow row;
+  row.key = options_.keep_keys ? key_of(source_.set(), index) : fmt::format("{:08}", index);
+  row.label = source_.label(index);
   try {
-    made.sample = source_.picture(index);
-    for (size_t c = 0; c < extra_; ++c) made.extra.push_back(source_.extra(index, c));
+    row.picture = source_.picture(index);
+    for (size_t c = 0; c < extra_; ++c) row.extra.push_back(source_.extra(index, c));
   } catch (const InputError& error) {
     made.bad = error.what();
     return made;
   }
-  if (!made.sample.bytes.empty()) {
-    made.bad = maker_.make(made.sample, index, made.pictures);
-    if (!made.bad.empty()) made.pictures.clear();
-  }
-  if (!pictures_.empty()) make_extra(index, made);
-  return made;
-}
-
-void PackedSamples::make_extra(int64_t index, PackedSample& made) const {
-  const auto value_of = [](PackedPicture& from, const Value& as_it_is) -> Value {
-    if (from.made.empty()) return as_it_is;
-    Bytes bytes(std::move(from.made));
-    if (from.height == 0) return bytes;
-    return Pixels{from.height, from.width, from.channels, std::move(bytes)};
+  made.rows.push_back(std::move(row));
+  const auto change = [&](const StoredPicture& picture, const auto& put) {
+    if (picture.bytes.empty() || !made.bad.empty()) return;
+    std::vector<StoredPicture> pictures;
+    made.bad = maker_.make(picture, index, pictures);
+    for (size_t v = 1; v < pictures.size(); ++v) made.rows.push_back(made.rows[0]);
+    for (size_t v = 0; v < pictures.size(); ++v) {
+      put(made.rows[v], pictures[v]);
+      if (options_.pictures.versions > 0) made.rows[v].key += fmt::format("-{}", v);
+    }
   };
-  for (const size_t c : pictures_) {
-    const StoredPicture stored = stored_picture(made.extra[c]);
-    if (stored.bytes.empty()) continue;
-    std::vector<PackedPicture> pictures;
-    made.bad = maker_.make(stored, index, pictures);
-    if (!made.bad.empty()) return;
-    if (options_.pictures.versions == 0) {
-      made.extra[c] = value_of(pictures[0], made.extra[c]);
-      continue;
-    }
-    for (PackedPicture& picture : pictures) {
-      made.versions.push_back(made.extra);
-      made.versions.back()[c] = value_of(picture, made.extra[c]);
-    }
-  }
+  change(made.rows[0].picture, [](PackedRow& of, const StoredPicture& to) { of.picture = to; });
+  for (const size_t c : pictures_)
+    change(stored_picture(made.rows[0].extra[c]),
+           [c](PackedRow& of, const StoredPicture& to) { of.extra[c] = picture_value(to); });
+  if (!made.bad.empty()) made.rows.clear();
+  return made;
 }
 
 void PackedSamples::check(const PackSource& source, const PackOptions& options) {
@@ -160,19 +155,6 @@ void PackedSamples::check(const PackSource& source, const PackOptions& options) 
                    source.set().path(), columns[pictures[0]].name, columns[pictures[1]].name);
 }
 
-std::vector<PackedRow> PackedSamples::rows(const PackedSample& sample, const PackOptions& options) {
-  std::vector<PackedRow> rows;
-  if (!sample.bad.empty()) return rows;
-  for (size_t v = 0; v < sample.versions.size(); ++v)
-    rows.push_back({fmt::format("{}-{}", sample.key, v), sample.label, nullptr, &sample.versions[v]});
-  for (size_t v = 0; v < sample.pictures.size(); ++v) {
-    rows.push_back({sample.key, sample.label, &sample.pictures[v], &sample.extra});
-    if (options.pictures.versions > 0) rows.back().key += fmt::format("-{}", v);
-  }
-  if (rows.empty()) rows.push_back({sample.key, sample.label, nullptr, &sample.extra});
-  return rows;
-}
-
 std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Column>& columns,
                                     std::vector<std::vector<uint8_t>>& made) {
   made.resize(columns.size() + 2);
@@ -182,17 +164,16 @@ std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Colu
     made[0].assign(label.begin(), label.end());
     members.push_back({"cls", made[0]});
   }
-  if (row.picture && row.picture->height > 0) {
-    const PackedPicture& raw = *row.picture;
-    made[1] = encode_netpbm({raw.height, raw.width, raw.channels, {raw.bytes.begin(), raw.bytes.end()}});
-    members.push_back({extension_of(made[1]), made[1]});
-  } else if (row.picture) {
-    members.push_back({extension_of(row.picture->bytes), row.picture->bytes});
+  if (const StoredPicture& picture = row.picture; !picture.bytes.empty()) {
+    std::span<const uint8_t> content = picture.bytes;
+    if (picture.height > 0)
+      content = made[1] = encode_netpbm({picture.height, picture.width, picture.channels,
+                                         {picture.bytes.begin(), picture.bytes.end()}});
+    members.push_back({extension_of(content), content});
   }
   for (size_t c = 0; c < columns.size(); ++c)
-    if (!std::holds_alternative<std::monostate>((*row.extra)[c]))
-      members.push_back(
-          member_of(columns[c], (*row.extra)[c], made[c + 2], fmt::format("sample {}", row.key)));
+    if (!std::holds_alternative<std::monostate>(row.extra[c]))
+      members.push_back(member_of(columns[c], row.extra[c], made[c + 2], fmt::format("sample {}", row.key)));
   std::sort(members.begin(), members.end(),
             [](const ShardMember& a, const ShardMember& b) { return a.extension < b.extension; });
   for (size_t m = 1; m < members.size(); ++m)
@@ -225,18 +206,10 @@ std::vector<Value> values_of(const PackedRow& row, const std::vector<Column>& co
   std::vector<Value> values;
   if (!columns.empty() && columns[0].name == "__key__") values.emplace_back(row.key);
   if (row.label >= 0) {
-    Value picture;
-    if (row.picture) {
-      const Bytes bytes(row.picture->bytes, nullptr);
-      if (row.picture->height > 0)
-        picture = Pixels{row.picture->height, row.picture->width, row.picture->channels, bytes};
-      else
-        picture = bytes;
-    }
-    values.push_back(std::move(picture));
+    values.push_back(picture_value(row.picture));
     values.emplace_back(row.label);
   }
-  values.insert(values.end(), row.extra->begin(), row.extra->end());
+  values.insert(values.end(), row.extra.begin(), row.extra.end());
   return values;
 }
 

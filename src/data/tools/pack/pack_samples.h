@@ -16,24 +16,19 @@
 
 namespace millrace::data {
 
-/// A sample of the source and what becomes of it.
-struct PackedSample {
-  StoredPicture sample;  // pictures may point into it
-  std::vector<PackedPicture>
-      pictures;  // none of a sample without a picture; several where there are versions
-  std::vector<Value> extra;
-  std::vector<std::vector<Value>>
-      versions;          // of `extra`, where there are no classes and pictures stand there
-  std::string key, bad;  // bad: why it is left out
-  int64_t label = -1;    // -1: there are no classes
-};
-
 /// One row of a shard.
 struct PackedRow {
   std::string key;
-  int64_t label = -1;
-  const PackedPicture* picture = nullptr;
-  const std::vector<Value>* extra = nullptr;
+  int64_t label = -1;     // -1: there are no classes
+  StoredPicture picture;  // without bytes: there is none
+  std::vector<Value> extra;
+};
+
+/// What becomes of a sample of the source: a row, several where its picture has versions, or why it is left
+/// out.
+struct PackedSample {
+  std::vector<PackedRow> rows;
+  std::string bad;
 };
 
 /// Makes samples [first, count) by threads. Source and options must stay.
@@ -43,12 +38,9 @@ class PackedSamples {
   /// InputError when the options ask for changes of pictures that the source has not, or cannot make them.
   static void check(const PackSource& source, const PackOptions& options);
   PackedSample next() { return ordered_->next(); }
-  /// The rows of one sample, which must stay.
-  static std::vector<PackedRow> rows(const PackedSample& sample, const PackOptions& options);
 
  private:
   PackedSample make(int64_t index) const;
-  void make_extra(int64_t index, PackedSample& made) const;
 
   const PackSource& source_;
   const PackOptions& options_;

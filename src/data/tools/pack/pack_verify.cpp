@@ -158,7 +158,7 @@ void verify_pack(const PackSource& source, const fs::path& out, const std::vecto
   try {
     for (int64_t i = 0; i < source.count(); ++i) {
       const PackedSample sample = samples.next();
-      for (const PackedRow& row : PackedSamples::rows(sample, options))
+      for (const PackedRow& row : sample.rows)
         if (const std::string why = reader->compare(row); !why.empty())
           differs(result, fmt::format("{} (of {})", why, source.set().name(i)));
       if (options.stop && options.stop()) return;
