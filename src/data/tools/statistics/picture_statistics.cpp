@@ -3,6 +3,7 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <xxhash.h>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
@@ -12,7 +13,6 @@
 #include "data/io/remote_object.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
-#include "data/tools/statistics/content_hash.h"
 #include "data/tools/statistics/perceptual_hash.h"
 #include "data/tools/statistics/statistics.h"
 
@@ -48,7 +48,7 @@ std::string look_at(const Looked& source, Facts& facts, uint64_t& bytes) {
   try {
     const StoredPicture sample = source.picture(facts.place.index);
     bytes = sample.bytes.size();
-    facts.content = content_hash(sample.bytes);
+    facts.content = XXH3_64bits(sample.bytes.data(), sample.bytes.size());
     if (std::string why = decode_picture(sample, picture); !why.empty()) return why;
   } catch (const RemoteError&) {
     throw;  // the server is away: no fault of this picture
