@@ -1,18 +1,13 @@
 #include "data/feed/row_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/format.h"
+#include "data/order/shares.h"
 
 namespace millrace::data {
 namespace {
-
-void pick_rows(std::span<const Pick> picks, std::span<RowPick> rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].pick = picks[i];
-    rows[i].extracts.clear();
-  }
-}
 
 class OrderedRows final : public RowPlan {
  public:
@@ -21,49 +16,68 @@ class OrderedRows final : public RowPlan {
   void take(const Cursor& at, std::span<RowPick> rows) const override {
     std::vector<Pick> picks(rows.size());
     order_->run(at.seed, at.epoch, at.position, picks);
-    pick_rows(picks, rows);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].pick = picks[i];
   }
 
  private:
   std::unique_ptr<Order> order_;
 };
 
-/// The state of a cursor: {1, 1, samples drawn of each source}.
+/// Sources that lie one after the other in a data set. The source of the row at place g, counted over all
+/// epochs, is drawn by its share from (seed, g); each source goes through its own order, epoch after epoch.
+/// So the place in a mixture is how many samples were drawn of each source so far (they add up to g): with it
+/// any batch can be made again, also when the shares have changed on the way. It is the state of a cursor:
+/// {1, 1, samples drawn of each source}.
 class MixedRows final : public RowPlan {
  public:
-  MixedRows(std::unique_ptr<Mixture> mixture, std::string path)
-      : mixture_(std::move(mixture)), path_(std::move(path)), epoch_(mixture_->length()) {}
-  int64_t count() const override { return mixture_->length(); }
+  MixedRows(std::vector<int64_t> first, std::vector<std::unique_ptr<Order>> orders,
+            std::span<const double> shares, std::string path)
+      : first_(std::move(first)),
+        orders_(std::move(orders)),
+        shares_(orders_.size(), shares),
+        path_(std::move(path)) {
+    for (const auto& order : orders_) length_ += order->length();
+    epoch_ = length_;
+  }
+  int64_t count() const override { return length_; }
   void set_epoch(int64_t rows) override { epoch_ = rows; }
   void take(const Cursor& at, std::span<RowPick> rows) const override {
-    std::vector<Pick> picks(rows.size());
     std::vector<int64_t> drawn(at.state.begin() + 2, at.state.end());
-    mixture_->run(at.seed, drawn, picks);
-    pick_rows(picks, rows);
+    int64_t place = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
+    for (RowPick& row : rows) {
+      const size_t source = shares_.source_at(at.seed, place++);
+      const int64_t number = drawn[source]++, length = orders_[source]->length();
+      row.pick = orders_[source]->at(Shares::own_seed(at.seed, source), number / length, number % length);
+      row.pick.index += first_[source];
+    }
   }
   void complete(Cursor& at) const override {
     auto& state = at.state;
     if (state.empty()) {
-      state.assign(2 + mixture_->sources(), 0);
+      state.assign(2 + orders_.size(), 0);
       state[0] = kind;
       state[1] = version;
       advance(at, at.epoch * epoch_ + at.position);
     }
-    if (state.size() != 2 + mixture_->sources() || state[0] != kind || state[1] != version ||
+    if (state.size() != 2 + orders_.size() || state[0] != kind || state[1] != version ||
         std::any_of(state.begin() + 2, state.end(), [](int64_t count) { return count < 0; }))
       fail<InputError>("{}: the place to go on from is none of these {} sources; is the recipe another?",
-                       path_, mixture_->sources());
+                       path_, orders_.size());
   }
   void advance(Cursor& at, int64_t count) const override {
-    mixture_->skip(at.seed, std::span(at.state).subspan(2), count);
+    const auto drawn = std::span(at.state).subspan(2);
+    int64_t place = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
+    for (; count > 0; --count) ++drawn[shares_.source_at(at.seed, place++)];
   }
-  void set_shares(std::span<const double> shares) override { mixture_->set_shares(shares); }
+  void set_shares(std::span<const double> shares) override { shares_.set(shares); }
 
  private:
   static constexpr int64_t kind = 1, version = 1;
-  std::unique_ptr<Mixture> mixture_;
+  std::vector<int64_t> first_;  // sample of each source
+  std::vector<std::unique_ptr<Order>> orders_;
+  Shares shares_;
   std::string path_;
-  int64_t epoch_;
+  int64_t length_ = 0, epoch_ = 0;
 };
 
 }  // namespace
@@ -76,8 +90,9 @@ std::unique_ptr<RowPlan> ordered_rows(std::unique_ptr<Order> order) {
   return std::make_unique<OrderedRows>(std::move(order));
 }
 
-std::unique_ptr<RowPlan> mixed_rows(std::unique_ptr<Mixture> mixture, std::string path) {
-  return std::make_unique<MixedRows>(std::move(mixture), std::move(path));
+std::unique_ptr<RowPlan> mixed_rows(std::vector<int64_t> first, std::vector<std::unique_ptr<Order>> orders,
+                                    std::span<const double> shares, std::string path) {
+  return std::make_unique<MixedRows>(std::move(first), std::move(orders), shares, std::move(path));
 }
 
 }  // namespace millrace::data

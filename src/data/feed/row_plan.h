@@ -10,7 +10,6 @@
 #include <millrace/feed.h>
 
 #include "data/feed/part.h"
-#include "data/order/mixture.h"
 #include "data/order/order.h"
 
 namespace millrace::data {
@@ -57,7 +56,9 @@ class RowPlan {
 
 /// Rows that are samples, in an order (order/order.h).
 std::unique_ptr<RowPlan> ordered_rows(std::unique_ptr<Order> order);
-/// Samples of several sources mixed by shares (order/mixture.h); `path` is for messages.
-std::unique_ptr<RowPlan> mixed_rows(std::unique_ptr<Mixture> mixture, std::string path);
+/// Samples of several sources mixed by `shares` (order/shares.h). `first`: of each source, its first sample;
+/// an epoch is as long as those of all orders together. `path` is for messages.
+std::unique_ptr<RowPlan> mixed_rows(std::vector<int64_t> first, std::vector<std::unique_ptr<Order>> orders,
+                                    std::span<const double> shares, std::string path);
 
 }  // namespace millrace::data

@@ -24,8 +24,7 @@ std::unique_ptr<RowPlan> sample_rows(const Dataset& samples, const OrderedSample
     first.push_back(at);
     at += count;
   }
-  return mixed_rows(std::make_unique<Mixture>(std::move(first), std::move(orders), options.shares),
-                    samples.path());
+  return mixed_rows(std::move(first), std::move(orders), options.shares, samples.path());
 }
 
 }  // namespace millrace::data

@@ -31,7 +31,6 @@ class TokenRows final : public RowPlan {
     for (size_t i = 0; i < rows.size(); ++i) {
       RowPick& row = rows[i];
       epoch->row(at.position + static_cast<int64_t>(i), row.extracts);
-      row.pick = {-1, 1};
       if (!samples_) continue;
       row.pick.index = texts_->indices[static_cast<size_t>(row.extracts.at(0).text)];
       row.extracts.clear();
