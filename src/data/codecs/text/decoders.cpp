@@ -129,43 +129,12 @@ Decoder strip_tokens(const Json& json) {
   };
 }
 
-Decoder replace_in_tokens(const Json& json) {
-  const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return [pattern, content = json.text("content"), where = json.where](Tokens& tokens) {
-    std::vector<std::pair<size_t, size_t>> matches;
-    for (std::string& token : tokens) {
-      pattern->find(token, matches);
-      check_growth(where, token.size(), token.size() + matches.size() * content.size());
-      for (auto match = matches.rbegin(); match != matches.rend(); ++match)
-        token.replace(match->first, match->second - match->first, content);
-    }
-  };
-}
-
-Decoder all_decoders(const Json& json, int depth) {
-  const Json list = json.at("decoders");
-  std::vector<Decoder> parts;
-  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_decoder(list.item(i), depth + 1));
-  return [parts = std::move(parts), where = json.where](Tokens& tokens) {
-    const auto size = [&] {
-      size_t sum = 0;
-      for (const std::string& token : tokens) sum += token.size();
-      return sum;
-    };
-    const size_t before = size();
-    for (const Decoder& part : parts) {
-      part(tokens);
-      check_growth(where, before, size());
-    }
-  };
-}
-
 }  // namespace
 
 Decoder make_decoder(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return all_decoders(json, depth);
+  if (type == "Sequence") return sequence(json.at("decoders"), json.where, depth, make_decoder);
   if (type == "ByteLevel") return from_byte_characters;
   if (type == "WordPiece") return wordpiece(json);
   if (type == "Metaspace") return metaspace(json);
@@ -173,7 +142,10 @@ Decoder make_decoder(const Json& json, int depth) {
   if (type == "ByteFallback") return join_bytes;
   if (type == "Fuse") return join;
   if (type == "Strip") return strip_tokens(json);
-  if (type == "Replace") return replace_in_tokens(json);
+  if (type == "Replace")
+    return [replace = make_normalizer(json)](Tokens& tokens) {
+      for (std::string& token : tokens) replace(token);
+    };
   json.unsupported(fmt::format("the decoder '{}'", type));
 }
 

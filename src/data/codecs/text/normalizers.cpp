@@ -78,10 +78,10 @@ Normalizer strip(const Json& json) {
 }
 
 Normalizer replace(const Json& json) {
-  const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return [pattern, content = json.text("content"), where = json.where](std::string& text) {
+  return [pattern = make_pattern(json.at("pattern")), content = json.text("content"),
+          where = json.where](std::string& text) {
     std::vector<std::pair<size_t, size_t>> matches;
-    pattern->find(text, matches);
+    pattern(text, matches);
     if (matches.empty()) return;
     check_growth(where, text.size(), text.size() + matches.size() * content.size());
     std::string result;
@@ -92,19 +92,6 @@ Normalizer replace(const Json& json) {
       at = end;
     }
     text = result.append(text, at);
-  };
-}
-
-Normalizer all_normalizers(const Json& json, int depth) {
-  const Json list = json.at("normalizers");
-  std::vector<Normalizer> parts;
-  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_normalizer(list.item(i), depth + 1));
-  return [parts = std::move(parts), where = json.where](std::string& text) {
-    const size_t before = text.size();
-    for (const Normalizer& part : parts) {
-      part(text);
-      check_growth(where, before, text.size());
-    }
   };
 }
 
@@ -123,7 +110,7 @@ Normalizer form(Form which) {
 Normalizer make_normalizer(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return all_normalizers(json, depth);
+  if (type == "Sequence") return sequence(json.at("normalizers"), json.where, depth, make_normalizer);
   if (type == "NFC") return form(Form::nfc);
   if (type == "NFD") return form(Form::nfd);
   if (type == "NFKC") return form(Form::nfkc);

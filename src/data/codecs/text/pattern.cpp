@@ -9,20 +9,6 @@
 namespace millrace::data {
 namespace {
 
-class TextPattern : public Pattern {
- public:
-  explicit TextPattern(std::string text) : text_(std::move(text)) {}
-  void find(std::string_view text, std::vector<std::pair<size_t, size_t>>& matches) const override {
-    matches.clear();
-    if (text_.empty()) return;
-    for (size_t at = 0; (at = text.find(text_, at)) != std::string_view::npos; at += text_.size())
-      matches.emplace_back(at, at + text_.size());
-  }
-
- private:
-  std::string text_;
-};
-
 /// From Oniguruma's syntax (Ruby's) to ICU's, where they differ; InputError for what has no counterpart.
 std::string icu_syntax(const std::string& pattern, const Json& json) {
   std::string result;
@@ -49,7 +35,7 @@ std::string icu_syntax(const std::string& pattern, const Json& json) {
   return result;
 }
 
-class Expression : public Pattern {
+class Expression {
  public:
   explicit Expression(const Json& json) : source_(json.text()), where_(json.where) {
     const std::string syntax = icu_syntax(source_, json);
@@ -65,11 +51,11 @@ class Expression : public Pattern {
                        u_errorName(status), error.offset);
     idle_.push_back(compiled);
   }
-  ~Expression() override {
+  ~Expression() {
     for (URegularExpression* expression : idle_) uregex_close(expression);
   }
 
-  void find(std::string_view given, std::vector<std::pair<size_t, size_t>>& matches) const override {
+  void find(std::string_view given, std::vector<std::pair<size_t, size_t>>& matches) const {
     matches.clear();
     URegularExpression* const expression = take();
     UErrorCode status = U_ZERO_ERROR;
@@ -115,9 +101,18 @@ class Expression : public Pattern {
 
 }  // namespace
 
-std::unique_ptr<Pattern> make_pattern(const Json& json) {
-  if (json.has("String")) return std::make_unique<TextPattern>(json.text("String"));
-  if (json.has("Regex")) return std::make_unique<Expression>(json.at("Regex"));
+Pattern make_pattern(const Json& json) {
+  if (json.has("String"))
+    return [wanted = json.text("String")](std::string_view text, auto& matches) {
+      matches.clear();
+      if (wanted.empty()) return;
+      for (size_t at = 0; (at = text.find(wanted, at)) != std::string_view::npos; at += wanted.size())
+        matches.emplace_back(at, at + wanted.size());
+    };
+  if (json.has("Regex")) {
+    const auto expression = std::make_shared<const Expression>(json.at("Regex"));
+    return [expression](std::string_view text, auto& matches) { expression->find(text, matches); };
+  }
   json.unsupported("a pattern that is neither String nor Regex");
 }
 

@@ -48,18 +48,14 @@ struct Json {
 };
 
 /// What a Split, Replace … looks for: a text, or a regular expression in Oniguruma's syntax as far as ICU
-/// means the same by it.
-class Pattern {
- public:
-  virtual ~Pattern() = default;
-  /// Ranges [begin, end) of the matches, one behind the other; all of the text may be asked for at once, in
-  /// linear time for sensible expressions. InputError when an expression takes too long.
-  virtual void find(std::string_view text, std::vector<std::pair<size_t, size_t>>& matches) const = 0;
-};
+/// means the same by it. Gives the ranges [begin, end) of the matches, one behind the other; all of the text
+/// may be asked for at once, in linear time for sensible expressions. InputError when an expression takes too
+/// long. It and the next three may be called from many threads at once.
+using Pattern = std::function<void(std::string_view text, std::vector<std::pair<size_t, size_t>>& matches)>;
 /// {"String": …} or {"Regex": …}.
-std::unique_ptr<Pattern> make_pattern(const Json& json);
+Pattern make_pattern(const Json& json);
 
-/// Changes a text before it is cut. These three may be called from many threads at once.
+/// Changes a text before it is cut.
 using Normalizer = std::function<void(std::string& text)>;
 
 /// A part of a text.
@@ -91,6 +87,30 @@ constexpr int kDeepest = 8;  // Sequences in each other
 Normalizer make_normalizer(const Json& json, int depth = 0);
 PreTokenizer make_pre_tokenizer(const Json& json, int depth = 0);
 Decoder make_decoder(const Json& json, int depth = 0);
+
+inline size_t text_size(const std::string& text) { return text.size(); }
+inline size_t text_size(const Word& word) { return word.text.size(); }
+template <typename T>
+size_t text_size(const std::vector<T>& list) {
+  size_t sum = 0;
+  for (const T& each : list) sum += text_size(each);
+  return sum;
+}
+
+/// The parts of a Sequence one after the other. `where`: for the errors of check_growth().
+template <typename Part>
+Part sequence(const Json& list, const std::string& where, int depth, Part (*make)(const Json&, int)) {
+  std::vector<Part> parts;
+  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make(list.item(i), depth + 1));
+  return [parts = std::move(parts), where](auto& changed) {
+    const size_t before = text_size(changed);
+    for (const Part& part : parts) {
+      part(changed);
+      check_growth(where, before, text_size(changed));
+    }
+  };
+}
+
 /// Words longer than this are worked off without a cache.
 constexpr size_t kLongestCached = 64;
 std::unique_ptr<TokenModel> make_bpe(const Json& json);

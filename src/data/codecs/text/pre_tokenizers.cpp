@@ -108,11 +108,11 @@ PreTokenizer characters(bool (*test)(char32_t), Behaviour behaviour) {
   });
 }
 
-PreTokenizer split(std::shared_ptr<const Pattern> pattern, Behaviour behaviour, bool invert) {
+PreTokenizer split(Pattern pattern, Behaviour behaviour, bool invert) {
   return each_word(
       [pattern = std::move(pattern), behaviour, invert](const Word& word, std::vector<Word>& result) {
         std::vector<Range> matches;
-        pattern->find(word.text, matches);
+        pattern(word.text, matches);
         add_parts(word, behave(parts_of(word.text, matches, invert), behaviour), result);
       });
 }
@@ -230,23 +230,6 @@ PreTokenizer metaspace_words(const Json& json) {
   });
 }
 
-PreTokenizer all_pre_tokenizers(const Json& list, int depth) {
-  std::vector<PreTokenizer> parts;
-  for (size_t i = 0; i < list.items(); ++i) parts.push_back(make_pre_tokenizer(list.item(i), depth + 1));
-  return [parts = std::move(parts), where = list.where](std::vector<Word>& words) {
-    const auto size = [&] {
-      size_t sum = 0;
-      for (const Word& word : words) sum += word.text.size();
-      return sum;
-    };
-    const size_t before = size();
-    for (const PreTokenizer& part : parts) {
-      part(words);
-      check_growth(where, before, size());
-    }
-  };
-}
-
 PreTokenizer delimited(const Json& json) {
   const std::string delimiter = json.text("delimiter");
   const nlohmann::json pattern{{"String", delimiter}};
@@ -293,7 +276,10 @@ int byte_of_character(char32_t character) {
 PreTokenizer make_pre_tokenizer(const Json& json, int depth) {
   const std::string type = json.type();
   if (depth > kDeepest) json.unsupported("such a deep nesting of Sequences");
-  if (type == "Sequence") return all_pre_tokenizers(json.at("pretokenizers"), depth);
+  if (type == "Sequence") {
+    const Json list = json.at("pretokenizers");
+    return sequence(list, list.where, depth, make_pre_tokenizer);
+  }
   if (type == "ByteLevel") return byte_level(json.flag("add_prefix_space"), json.flag("use_regex", true));
   if (type == "Whitespace") return each_word(cut_whitespace);
   if (type == "WhitespaceSplit") return characters(is_space, Behaviour::removed);
