@@ -315,15 +315,10 @@ TableOptions usual_table(const Dataset& dataset) {
 }
 
 void TableSeen::number(double value) {
-  const double before = value - mean;
-  mean += before / static_cast<double>(++numbers);
-  squares += before * (value - mean);
   if (value <= last) growing = false;
-  if (numbers == 1) first = value;
+  if (numbers == 0) first = value;
   last = value;
-  least = std::min(least, value);
-  most = std::max(most, value);
-  hours = hours || value != std::floor(value);
+  numbers_of(value, 1);
 }
 
 void TableSeen::numbers_of(double value, int64_t rows) {

@@ -114,69 +114,29 @@ std::string shown(const ColumnValues& values, size_t i) {
                                          : category_text(values, i);
 }
 
+/// The ids of the values of a column, which stand `width` apart.
+void read_ids(const ColumnValues& values, const TableCategory& category, const TextIds& vocabulary,
+              int64_t hash_ids, int64_t* to, size_t width) {
+  std::string made;
+  for (size_t i = 0; i < values.size(); ++i, to += width) {
+    const bool there = values.has(i);
+    std::string_view text;
+    if (there && values.kind == ColumnKind::text)
+      text = values.contents[i];
+    else if (there)
+      text = made = category_text(values, i);
+    if (there && values.kind == ColumnKind::text && category.numbers) text = made = code_text(text);
+    if (is_missing_text(text)) text = {};
+    if (hash_ids > 0) {
+      *to = text.empty() ? 0 : 1 + murmur3_32(text) % (hash_ids - 1);
+      continue;
+    }
+    const auto at = vocabulary.find(text);
+    *to = at == vocabulary.end() ? 0 : at->second;
+  }
+}
+
 }  // namespace
-
-/// The columns of one data set, found by their names.
-class TableEncoder::Bound {
- public:
-  Bound(const TableState& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
-    for (const Dense& dense : state.dense) {
-      // It goes with the column before it.
-      if (!dense.derived()) columns_.push_back(dataset.column(dense.column));
-    }
-    for (const Category& category : state.categories) columns_.push_back(dataset.column(category.column));
-  }
-
-  void read_raw(int64_t first, int64_t count, double* numbers, int64_t* ids, Bad bad) const {
-    const auto values = read_columns(dataset_, first, count, columns_);
-    const size_t categories = state_.categories.size(), width = columns_.size() - categories;
-    size_t c = 0;
-    for (size_t d = 0; d < state_.dense.size(); ++d)
-      if (!state_.dense[d].derived()) {
-        double* to = numbers + c;
-        for (size_t i = 0; i < values[c].size(); ++i, to += width) *to = number(values[c], i, first, d, bad);
-        ++c;
-      }
-    for (size_t k = 0; k < categories; ++k) texts(values[c++], k, ids + k, categories);
-  }
-
- private:
-  /// Value i of column d of the float matrix as it stands there; NaN where there is none.
-  double number(const ColumnValues& values, size_t i, int64_t first, size_t d, Bad bad) const {
-    const Dense& column = state_.dense[d];
-    if (const auto value = dense_at(column, values, i)) return *value;
-    if (bad == Bad::missing) return NAN;
-    fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
-                     place_of(dataset_, first + static_cast<int64_t>(i)), column.column, shown(values, i),
-                     kind_of(column));
-  }
-
-  void texts(const ColumnValues& values, size_t k, int64_t* to, size_t width) const {
-    const TextIds& vocabulary = state_.ids[k];
-    std::string made;
-    for (size_t i = 0; i < values.size(); ++i, to += width) {
-      const bool there = values.has(i);
-      std::string_view text;
-      if (there && values.kind == ColumnKind::text)
-        text = values.contents[i];
-      else if (there)
-        text = made = category_text(values, i);
-      if (there && values.kind == ColumnKind::text && state_.categories[k].numbers)
-        text = made = code_text(text);
-      if (is_missing_text(text)) text = {};
-      if (state_.hash_ids > 0) {
-        *to = text.empty() ? 0 : 1 + murmur3_32(text) % (state_.hash_ids - 1);
-        continue;
-      }
-      const auto at = vocabulary.find(text);
-      *to = at == vocabulary.end() ? 0 : at->second;
-    }
-  }
-
-  const TableState& state_;
-  const Dataset& dataset_;
-  std::vector<size_t> columns_;
-};
 
 const std::vector<TableColumn>& TableEncoder::decisions() const { return state_->decisions; }
 const std::vector<TableEncoder::Dense>& TableEncoder::dense() const { return state_->dense; }
@@ -205,7 +165,28 @@ void TableEncoder::read_raw(const Dataset& dataset, int64_t first, int64_t count
                             int64_t* ids, Bad bad) const {
   if (first < 0 || count < 0 || first > dataset.count() - count)
     fail<InternalError>("{}: there are no samples {} to {}", dataset.path(), first, first + count);
-  Bound(*state_, dataset).read_raw(first, count, numbers, ids, bad);
+  std::vector<size_t> columns;
+  for (const Dense& dense : state_->dense)
+    if (!dense.derived()) columns.push_back(dataset.column(dense.column));
+  const size_t width = columns.size(), categories = state_->categories.size();
+  for (const Category& category : state_->categories) columns.push_back(dataset.column(category.column));
+  const auto values = read_columns(dataset, first, count, columns);
+  size_t c = 0;
+  for (const Dense& dense : state_->dense) {
+    if (dense.derived()) continue;
+    double* to = numbers + c;
+    for (size_t i = 0; i < values[c].size(); ++i, to += width) {
+      const auto value = dense_at(dense, values[c], i);
+      if (!value && bad == Bad::refused)
+        fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
+                         place_of(dataset, first + static_cast<int64_t>(i)), dense.column,
+                         shown(values[c], i), kind_of(dense));
+      *to = value.value_or(NAN);
+    }
+    ++c;
+  }
+  for (size_t k = 0; k < categories; ++k)
+    read_ids(values[c++], state_->categories[k], state_->ids[k], state_->hash_ids, ids + k, categories);
 }
 
 std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const {

@@ -91,7 +91,6 @@ class TableEncoder {
   std::vector<TableBadCells> bad_cells(const Dataset& dataset) const;
 
  private:
-  class Bound;
   explicit TableEncoder(std::shared_ptr<const TableState> state) : state_(std::move(state)) {}
   std::shared_ptr<const TableState> state_;
 };
