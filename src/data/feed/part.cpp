@@ -43,7 +43,6 @@ std::optional<size_t> mixing_part(std::span<const NamedPart> parts) {
 
 void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to) {
   std::memcpy(to, rows.data(), rows.size());
-  if (count == 0) return;
   const size_t rest = row * static_cast<size_t>(count - 1);
   std::memcpy(to, rows.data() + rest, row);
   std::memcpy(to + row, rows.data(), rest);

@@ -110,8 +110,8 @@ struct NamedPart {
 /// Of parts the one that mixes, where any does. InputError: several.
 std::optional<size_t> mixing_part(std::span<const NamedPart> parts);
 
-/// What is mixed into rows of `row` bytes, as Part::mix() mixes them: each of the first `count` has the one
-/// before it, what stands behind them is the same.
+/// What is mixed into rows of `row` bytes, as Part::mix() mixes them: each of the first `count`, of which
+/// there is one, has the one before it, what stands behind them is the same.
 void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to);
 
 /// A column that a part looks at, found again in data sets with other orders of columns.

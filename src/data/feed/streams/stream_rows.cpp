@@ -99,35 +99,25 @@ void StreamRows::take(const Arrays& arrays, int64_t place, std::byte* row) const
     std::memcpy(row + each.offset, arrays[each.array].data() + at * each.size, each.size);
 }
 
-std::span<std::byte* const> StreamRows::arrays_of(Arrays& arrays, size_t part, int64_t row,
-                                                  Worker& worker) const {
+std::span<std::byte* const> StreamRows::arrays_of(Arrays& arrays, size_t part, Worker& worker) const {
   worker.places.clear();
   for (const Place& each : places_)
-    if (each.part == part)
-      worker.places.push_back(arrays[each.array].data() + static_cast<size_t>(row) * each.size);
+    if (each.part == part) worker.places.push_back(arrays[each.array].data());
   return worker.places;
 }
 
-void StreamRows::finish(Arrays& arrays, int64_t batch, int64_t count, const SampleKey& key,
-                        Worker& worker) const {
-  for (int64_t row = count; row < batch; ++row)
-    for (size_t p = 0; p < parts_.size(); ++p)
-      parts_[p].part->pad({{key.seed, key.epoch, -1, -1}, 0, {}}, arrays_of(arrays, p, row, worker));
-  if (weighted_) {
-    auto* const weights = reinterpret_cast<float*>(arrays[weights_array_].data());
-    std::fill(weights + count, weights + batch, 0.0F);
-  }
+void StreamRows::finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const {
   float share = 1;
-  if (mixing_ && count > 0)
-    share = parts_[*mixing_].part->mix(arrays_of(arrays, *mixing_, 0, worker), count, key,
+  if (mixing_)
+    share = parts_[*mixing_].part->mix(arrays_of(arrays, *mixing_, worker), batch, key,
                                        worker.scratch[*mixing_].get());
   for (size_t p = 0; p < parts_.size(); ++p)
-    parts_[p].part->finish(batch, 0, arrays_of(arrays, p, 0, worker));
+    parts_[p].part->finish(batch, 0, arrays_of(arrays, p, worker));
   if (!mixing_) return;
   std::fill_n(reinterpret_cast<float*>(arrays[mix_array_].data()), batch, share);
   for (const Place& each : places_)
     if (each.mixed != 0)
-      copy_mixed({arrays[each.array].data(), arrays[each.array].size()}, each.size, count,
+      copy_mixed({arrays[each.array].data(), arrays[each.array].size()}, each.size, batch,
                  arrays[each.mixed].data());
 }
 

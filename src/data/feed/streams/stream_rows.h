@@ -47,8 +47,8 @@ class StreamRows {
   /// Puts a row there, and takes it from there.
   void put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const;
   void take(const Arrays& arrays, int64_t place, std::byte* row) const;
-  /// When the first `count` rows of `batch` are there: pads the others, and mixes. `key`: of the batch.
-  void finish(Arrays& arrays, int64_t batch, int64_t count, const SampleKey& key, Worker& worker) const;
+  /// When all `batch` rows are there: mixes, and what else needs them all. `key`: of the batch.
+  void finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const;
 
  private:
   /// An array of a part.
@@ -56,8 +56,8 @@ class StreamRows {
     size_t part = 0, array = 0, offset = 0, size = 0;  // offset in a row by itself, size of a row
     size_t mixed = 0;                                  // the array of what is mixed in; 0: none
   };
-  /// Where the arrays of a part begin, or its row `row` there.
-  std::span<std::byte* const> arrays_of(Arrays& arrays, size_t part, int64_t row, Worker& worker) const;
+  /// Where the arrays of a part begin.
+  std::span<std::byte* const> arrays_of(Arrays& arrays, size_t part, Worker& worker) const;
 
   std::vector<NamedPart> parts_;
   std::vector<Field> fields_;
