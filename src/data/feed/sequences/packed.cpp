@@ -33,7 +33,6 @@ class Packed : public Plan {
   }
 
   std::vector<int64_t> lengths() const override { return {options_.length}; }
-  bool packed() const override { return true; }
 
   std::vector<std::string> describe() const override {
     const double places = static_cast<double>(bins_ * options_.length);

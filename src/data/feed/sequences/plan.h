@@ -42,10 +42,6 @@ class Plan {
   virtual std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const = 0;
   /// The values of length() of any epoch, ascending.
   virtual std::vector<int64_t> lengths() const = 0;
-  /// Where not all places of all rows hold a token.
-  virtual bool padded() const { return true; }
-  /// Several texts in a row, which must not see each other.
-  virtual bool packed() const { return false; }
   /// For the user: what is in the rows, and the share of places that is padding.
   virtual std::vector<std::string> describe() const = 0;
 };

@@ -40,7 +40,6 @@ class Windows : public Plan {
     return std::make_unique<WindowsEpoch>(*this, seed, epoch);
   }
   std::vector<int64_t> lengths() const override { return {options_.length}; }
-  bool padded() const override { return windows_ * options_.length > places_; }
   std::vector<std::string> describe() const override {
     return {fmt::format("{} windows of {} tokens{}", windows_, options_.length,
                         sequential_ ? "" : ", from another offset on each epoch")};
