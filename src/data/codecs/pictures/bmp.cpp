@@ -1,4 +1,4 @@
-#include "data/codecs/pictures/bmp.h"
+#include "data/codecs/pictures/decoders.h"
 
 #include <cstdlib>
 
@@ -27,7 +27,6 @@ bool is_bmp(std::span<const uint8_t> bytes) {
 }
 
 std::string decode_bmp(std::span<const uint8_t> bytes, Picture& picture) {
-  if (!is_bmp(bytes)) return "not a BMP file";
   const uint8_t* const head = bytes.data();
   const uint64_t pixels_at = u32(head + 10), header = u32(head + 14);
   const auto width = int64_t{static_cast<int32_t>(u32(head + 18))},

@@ -1,22 +1,36 @@
 #include "data/codecs/pictures/decode.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "base/format.h"
 #include "base/has_at.h"
 #include "base/words.h"
-#include "data/codecs/pictures/bmp.h"
+#include "data/codecs/pictures/decoders.h"
 #include "data/codecs/pictures/exif.h"
-#include "data/codecs/pictures/gif.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/netpbm.h"
 #include "data/codecs/pictures/png.h"
-#include "data/codecs/pictures/tiff.h"
 #include "data/codecs/pictures/turn.h"
-#include "data/codecs/pictures/webp.h"
 
 namespace millrace::data {
 namespace {
+
+/// All but JPEG.
+struct PictureKind {
+  bool (*is)(std::span<const uint8_t> bytes);
+  std::string (*decode)(std::span<const uint8_t> bytes, Picture& picture);
+};
+constexpr PictureKind picture_kind_list[] = {{is_tiff, decode_tiff}, {is_gif, decode_gif},
+                                             {is_bmp, decode_bmp},   {is_netpbm, decode_netpbm},
+                                             {is_png, decode_png},   {is_webp, decode_webp}};
+
+const PictureKind* kind_of(std::span<const uint8_t> bytes) {
+  const auto* const found = std::find_if(std::begin(picture_kind_list), std::end(picture_kind_list),
+                                         [&](const PictureKind& kind) { return kind.is(bytes); });
+  return found == std::end(picture_kind_list) ? nullptr : found;
+}
 
 /// "HEIC" of a picture that is not decoded here; "" for all else.
 std::string foreign_picture(std::span<const uint8_t> bytes) {
@@ -51,15 +65,9 @@ std::string no_picture(std::span<const uint8_t> bytes) {
 
 std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture) {
   if (bytes.empty()) return "the file is empty";
-  if (is_tiff(bytes)) return decode_tiff(bytes, picture);
-  if (is_gif(bytes)) return decode_gif(bytes, picture);
-  if (is_bmp(bytes)) return decode_bmp(bytes, picture);
-  if (is_netpbm(bytes)) return decode_netpbm(bytes, picture);
-  const bool png = is_png(bytes), webp = is_webp(bytes);
-  if (!png && !webp && !has_at(bytes, 0, "\xff\xd8")) return no_picture(bytes);
-  std::string why = png    ? decode_png(bytes, picture)
-                    : webp ? decode_webp(bytes, picture)
-                           : decode_jpeg(bytes, picture);
+  const auto* const kind = kind_of(bytes);
+  if (!kind && !has_at(bytes, 0, "\xff\xd8")) return no_picture(bytes);
+  std::string why = kind ? kind->decode(bytes, picture) : decode_jpeg(bytes, picture);
   if (why.empty()) turn_upright(picture, {exif_orientation(bytes)});
   return why;
 }
@@ -76,8 +84,7 @@ std::string decode_picture(const StoredPicture& stored, Picture& picture) {
 const char* picture_kinds() { return "JPEG, PNG, WebP, TIFF, GIF, BMP, PGM or PPM"; }
 
 bool is_picture_content(std::span<const uint8_t> bytes) {
-  return has_at(bytes, 0, "\xff\xd8\xff") || is_png(bytes) || is_webp(bytes) || is_gif(bytes) ||
-         is_tiff(bytes) || is_bmp(bytes) || is_netpbm(bytes) || !foreign_picture(bytes).empty();
+  return has_at(bytes, 0, "\xff\xd8\xff") || kind_of(bytes) || !foreign_picture(bytes).empty();
 }
 
 bool is_picture_name(std::string_view name) {

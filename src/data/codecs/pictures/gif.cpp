@@ -1,4 +1,4 @@
-#include "data/codecs/pictures/gif.h"
+#include "data/codecs/pictures/decoders.h"
 
 #include <algorithm>
 #include <cstring>
@@ -91,7 +91,6 @@ bool is_gif(std::span<const uint8_t> bytes) {
 }
 
 std::string decode_gif(std::span<const uint8_t> bytes, Picture& picture) {
-  if (!is_gif(bytes)) return "not a GIF file";
   Input input{bytes};
   int error = 0;
   File file;

@@ -1,4 +1,4 @@
-#include "data/codecs/pictures/tiff.h"
+#include "data/codecs/pictures/decoders.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -229,7 +229,6 @@ bool is_tiff(std::span<const uint8_t> bytes) {
 }
 
 std::string decode_tiff(std::span<const uint8_t> bytes, Picture& picture) {
-  if (!is_tiff(bytes)) return "not a TIFF file";
   TiffInput input{bytes};
   const TiffFile tiff = open_tiff(input);
   const auto bad = [&] {

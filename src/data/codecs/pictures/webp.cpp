@@ -1,4 +1,4 @@
-#include "data/codecs/pictures/webp.h"
+#include "data/codecs/pictures/decoders.h"
 
 #include <algorithm>
 #include <memory>
@@ -36,7 +36,6 @@ std::string first_of_animation(std::span<const uint8_t> bytes, Picture& picture)
 bool is_webp(std::span<const uint8_t> bytes) { return has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WEBP"); }
 
 std::string decode_webp(std::span<const uint8_t> bytes, Picture& picture) {
-  if (!is_webp(bytes)) return "not a WebP file";
   WebPBitstreamFeatures features;
   if (const auto status = WebPGetFeatures(bytes.data(), bytes.size(), &features); status != VP8_STATUS_OK)
     return status == VP8_STATUS_NOT_ENOUGH_DATA ? "truncated" : "its WebP header is damaged";
