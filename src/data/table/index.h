@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -92,31 +91,15 @@ std::filesystem::path index_path(const std::string& file);
 /// so as a message for the user. `old`: also one that is of another time, as long as the size is the same.
 std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::string& why, bool old = false);
 
-struct IndexOptions {
-  /// With offsets, sizes and checksums: the samples lie in one file.
-  bool located = true;
-  /// The file that they come from, which the index is of; where nothing is given, that of the first one's
-  /// extent.
-  const RandomAccessFile* file = nullptr;
-  /// Only these small columns, texts of any length; all when there is nothing.
-  std::optional<std::set<std::string>> only;
-  /// (samples done, in all)
-  std::function<void(int64_t, int64_t)> progress;
-};
-/// The index of the samples [first, last), which lie in one file, as the file's bytes. Small columns are
-/// integers, reals, texts of up to 255 bytes, width and height of the first column of pictures (from their
-/// headers), and split (train, val, valid, validation or test: a folder of the key, or how the file's name
-/// begins) where every sample has one. What cannot be read is missing in it.
-std::vector<uint8_t> build_index(const Dataset& dataset, int64_t first, int64_t last,
-                                 const IndexOptions& options = {});
-
 struct IndexResult {
   std::string path;
   int64_t samples = 0;
   uint64_t bytes = 0;
 };
-/// Writes the index beside each file of the data set. InputError when the format cannot say where its samples
-/// lie; IoError when it cannot be written.
+/// Writes the index beside each file of the data set. Small columns are integers, reals, texts of up to 255
+/// bytes, width and height of the first column of pictures (from their headers), and split (split_of()) where
+/// every sample has one. What cannot be read is missing in it. `progress`: (samples done, in all). InputError
+/// when the format cannot say where its samples lie; IoError when it cannot be written.
 std::vector<IndexResult> write_indices(const Dataset& dataset,
                                        const std::function<void(int64_t, int64_t)>& progress = {});
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
 
 #include "base/contains.h"
@@ -10,8 +11,10 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/codecs/pictures/picture_size.h"
+#include "data/table/contents.h"
 #include "data/table/index.h"
 #include "data/table/index_layout.h"
+#include "data/table/labels.h"
 
 namespace millrace::data {
 using namespace index_layout;
@@ -22,6 +25,7 @@ constexpr size_t most_text = 255;
 /// A column while it grows. A text that is too long ends it.
 struct Growing {
   Column column;
+  std::optional<size_t> source;  // in the data set; else it is made of pictures and keys
   std::vector<uint64_t> numbers;
   std::vector<uint32_t> codes;
   std::vector<bool> present;
@@ -101,71 +105,63 @@ class Writer {
 
 class Builder {
  public:
-  Builder(const Dataset& dataset, const IndexOptions& options) : dataset_(dataset), options_(options) {
-    const auto wanted = [&](const std::string& name) {
-      return !options.only || options.only->contains(name);
-    };
-    const auto& columns = dataset.columns();
-    const size_t longest = options.only ? SIZE_MAX : most_text;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      const ColumnKind kind = columns[c].kind;
-      if (columns[c].name == "__key__") key_ = static_cast<int>(c);
-      if (kind == ColumnKind::picture) pictures_.push_back(c);
-      if (is_tabular(kind) && wanted(columns[c].name) && (options.only || columns[c].name != "__key__")) {
-        sources_.push_back(c);
-        small_.push_back({columns[c], {}, {}, {}, {}, {}, {}, longest, false});
-      }
+  /// `only`: these small columns, texts of any length; null: all. `file`: what the index is of; null: none.
+  Builder(const Dataset& dataset, const std::set<std::string>* only, const RandomAccessFile* file)
+      : dataset_(dataset),
+        only_(only),
+        file_(file),
+        key_(key_column(dataset)),
+        present_(dataset.columns().size()) {
+    for (const std::string& name : small_names(dataset)) {
+      if (only ? !only->contains(name) : name == "__key__") continue;
+      Growing& small = small_.emplace_back();
+      small.source = dataset.find_column(name);
+      const bool split = name == "split";
+      small.column = small.source ? dataset.columns()[*small.source]
+                                  : Column{name, split ? ColumnKind::text : ColumnKind::integer};
+      if (only) small.longest = SIZE_MAX;
+      if (!small.source && !split && !pictures_) pictures_.emplace(dataset, ColumnKind::picture);
     }
-    const auto derive = [&](const char* name, ColumnKind kind) -> int {
-      if (dataset.find_column(name) || !wanted(name)) return -1;
-      small_.push_back({{name, kind}, {}, {}, {}, {}, {}, {}, longest, false});
-      return static_cast<int>(small_.size()) - 1;
-    };
-    if (!pictures_.empty()) {
-      width_ = derive("width", ColumnKind::integer);
-      height_ = derive("height", ColumnKind::integer);
-    }
-    split_ = derive("split", ColumnKind::text);
-    present_.resize(columns.size());
   }
 
-  std::vector<uint8_t> build(int64_t first, int64_t last) {
-    const auto extent = options_.located && first < last ? dataset_.extent(first) : std::nullopt;
-    const RandomAccessFile* file = extent ? dataset_.files()[extent->file].get() : nullptr;
+  std::vector<uint8_t> build(int64_t first, int64_t last,
+                             const std::function<void(int64_t, int64_t)>& progress) {
+    located_ = file_ && dataset_.extent(first);
     for (int64_t i = first; i < last; ++i) {
-      add(i, first, file);
-      if (options_.progress && (i % 1024 == 1023 || i + 1 == last))
-        options_.progress(i + 1, dataset_.count());
+      add(i, first);
+      if (progress && (i % 1024 == 1023 || i + 1 == last)) progress(i + 1, dataset_.count());
     }
     // A split that not every sample has is none.
-    if (split_ >= 0 && !options_.only) {
-      auto& codes = small_[static_cast<size_t>(split_)].codes;
-      if (contains(codes, Index::no_text)) small_[static_cast<size_t>(split_)].too_long = true;
-    }
-    return finish(static_cast<uint64_t>(last - first), file != nullptr, file ? file : options_.file);
+    for (Growing& small : small_)
+      if (!only_ && !small.source && contains(small.codes, Index::no_text)) small.too_long = true;
+    return finish(static_cast<uint64_t>(last - first));
   }
 
  private:
-  void add(int64_t i, int64_t first, const RandomAccessFile* file) {
+  void add(int64_t i, int64_t first) {
     std::string key;
-    if (key_ >= 0) key = std::get<std::string>(dataset_.read(i, static_cast<size_t>(key_)));
-    if (file) {
+    if (key_) key = std::get<std::string>(dataset_.read(i, *key_));
+    if (located_) {
       const auto extent = dataset_.extent(i);
       offsets_.push_back(extent->offset);
       sizes_.push_back(extent->size);
-      const Bytes bytes = file->read(extent->offset, extent->size);
+      const Bytes bytes = file_->read(extent->offset, extent->size);
       checksums_.push_back(crc32c(bytes.data(), bytes.size()));
     }
-    for (size_t s = 0; s < sources_.size(); ++s) small_[s].add(read(i, sources_[s]));
-    if (width_ >= 0 || height_ >= 0) add_size(i);
-    if (split_ >= 0) {
-      const auto extent = dataset_.extent(i);
-      const std::string split =
-          split_of(key, extent ? dataset_.files()[extent->file]->path() : dataset_.path());
-      small_[static_cast<size_t>(split_)].add(split.empty() ? Value() : Value(split));
+    const std::optional<PictureSize> size = size_of(i);
+    for (Growing& small : small_) {
+      if (small.source) {
+        small.add(read(i, *small.source));
+      } else if (small.column.kind == ColumnKind::text) {
+        const auto extent = dataset_.extent(i);
+        std::string split = split_of(key, extent ? dataset_.files()[extent->file]->path() : dataset_.path());
+        small.add(split.empty() ? Value() : Value(std::move(split)));
+      } else {
+        small.add(size ? Value(small.column.name == "width" ? size->width : size->height) : Value());
+      }
     }
     for (size_t c = 0; c < present_.size(); ++c) present_[c].push_back(dataset_.has(i, c));
-    keys_ += key_ >= 0 ? key : std::to_string(i - first);
+    keys_ += key_ ? key : std::to_string(i - first);
     key_ends_.push_back(keys_.size());
   }
 
@@ -178,20 +174,17 @@ class Builder {
     }
   }
 
-  void add_size(int64_t i) {
-    std::optional<PictureSize> size;
-    for (const size_t column : pictures_) {
-      if (!dataset_.has(i, column)) continue;
-      const Value value = read(i, column);
-      if (const auto* bytes = std::get_if<Bytes>(&value)) size = picture_size(bytes->view());
-      if (const auto* pixels = std::get_if<Pixels>(&value)) size = PictureSize{pixels->width, pixels->height};
-      break;
-    }
-    if (width_ >= 0) small_[static_cast<size_t>(width_)].add(size ? Value(size->width) : Value());
-    if (height_ >= 0) small_[static_cast<size_t>(height_)].add(size ? Value(size->height) : Value());
+  /// Of a sample's picture, where somebody asks for it.
+  std::optional<PictureSize> size_of(int64_t i) const {
+    const auto column = pictures_ ? pictures_->column(i) : std::nullopt;
+    if (!column) return {};
+    const Value value = read(i, *column);
+    if (const auto* pixels = std::get_if<Pixels>(&value)) return PictureSize{pixels->width, pixels->height};
+    const auto* bytes = std::get_if<Bytes>(&value);
+    return bytes ? picture_size(bytes->view()) : std::nullopt;
   }
 
-  std::vector<uint8_t> finish(uint64_t samples, bool located, const RandomAccessFile* file) {
+  std::vector<uint8_t> finish(uint64_t samples) {
     std::erase_if(small_, [](const Growing& growing) { return growing.too_long; });
     nlohmann::ordered_json schema;
     schema["format"] = dataset_.format();
@@ -208,7 +201,7 @@ class Builder {
       schema["small"].push_back({{"name", growing.column.name}, {"kind", kind_name(growing.column.kind)}});
     Writer writer;
     writer.add(Section::schema, 0, schema.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    if (located) {
+    if (located_) {
       writer.add(Section::offsets, 0, offsets_);
       writer.add(Section::sizes, 0, sizes_);
       writer.add(Section::checksums, 0, checksums_);
@@ -227,14 +220,16 @@ class Builder {
       }
     }
     for (uint32_t c = 0; c < present_.size(); ++c) writer.add_bits(Section::column_present, c, present_[c]);
-    return writer.finish(samples, file ? file->size() : 0, file ? file->version() : 0);
+    return writer.finish(samples, file_ ? file_->size() : 0, file_ ? file_->version() : 0);
   }
 
   const Dataset& dataset_;
-  const IndexOptions& options_;
-  int key_ = -1, width_ = -1, height_ = -1, split_ = -1;
-  std::vector<size_t> pictures_, sources_;  // columns of the data set
-  std::vector<Growing> small_;              // those of sources_ first
+  const std::set<std::string>* only_;
+  const RandomAccessFile* file_;
+  bool located_ = false;  // offsets, sizes and checksums are in it: the samples lie in the file
+  std::optional<size_t> key_;
+  std::optional<Contents> pictures_;
+  std::vector<Growing> small_;
   std::vector<std::vector<bool>> present_;
   std::vector<uint64_t> offsets_, sizes_, key_ends_;
   std::vector<uint32_t> checksums_;
@@ -256,11 +251,6 @@ std::string split_of(std::string_view key, const std::string& file) {
   return {};
 }
 
-std::vector<uint8_t> build_index(const Dataset& dataset, int64_t first, int64_t last,
-                                 const IndexOptions& options) {
-  return Builder(dataset, options).build(first, last);
-}
-
 std::vector<IndexResult> write_indices(const Dataset& dataset,
                                        const std::function<void(int64_t, int64_t)>& progress) {
   std::vector<IndexResult> results;
@@ -275,11 +265,7 @@ std::vector<IndexResult> write_indices(const Dataset& dataset,
     int64_t last = first + 1;
     while (last < dataset.count() && dataset.source_file(last) == of) ++last;
     const RandomAccessFile& file = *dataset.files()[*of];
-    IndexOptions options;
-    options.located = dataset.extent(first).has_value();
-    options.file = &file;
-    options.progress = progress;
-    const std::vector<uint8_t> bytes = build_index(dataset, first, last, options);
+    const std::vector<uint8_t> bytes = Builder(dataset, nullptr, &file).build(first, last, progress);
     const std::filesystem::path path = index_path(file.path());
     write_file(path, bytes);
     results.push_back({path.string(), last - first, bytes.size()});
@@ -321,10 +307,8 @@ std::vector<std::shared_ptr<const Index>> indices_for(const Dataset& dataset,
     found.push_back(std::move(index));
   }
   if (!found.empty() && found.size() == dataset.files().size() && samples == dataset.count()) return found;
-  IndexOptions options;
-  options.located = false;
-  options.only = names;
-  return {Index::parse(Bytes(build_index(dataset, 0, dataset.count(), options)), dataset.path())};
+  Bytes bytes(Builder(dataset, &names, nullptr).build(0, dataset.count(), {}));
+  return {Index::parse(std::move(bytes), dataset.path())};
 }
 
 }  // namespace millrace::data
