@@ -10,16 +10,8 @@ namespace {
 
 using View = std::span<const uint8_t>;
 
-int64_t big(View bytes, size_t at, int size) {
-  int64_t value = 0;
-  for (int i = 0; i < size; ++i) value = value << 8 | bytes[at + static_cast<size_t>(i)];
-  return value;
-}
-int64_t little(View bytes, size_t at, int size) {
-  int64_t value = 0;
-  for (int i = size - 1; i >= 0; --i) value = value << 8 | bytes[at + static_cast<size_t>(i)];
-  return value;
-}
+int64_t big(View bytes, size_t at, int size) { return sized_number_at(bytes, at, size, true); }
+int64_t little(View bytes, size_t at, int size) { return sized_number_at(bytes, at, size, false); }
 
 std::optional<PictureSize> webp_size(View bytes) {
   if (bytes.size() < 30) return {};
@@ -88,18 +80,8 @@ std::optional<PictureSize> stored_size(View bytes) {
 
 std::optional<PictureSize> jpeg_size(View bytes) {
   if (!has_at(bytes, 0, "\xff\xd8")) return {};
-  size_t at = 2;
-  while (bytes.size() - at >= 4) {
-    if (bytes[at] != 0xff) return {};
+  for (size_t at = 2; jpeg_segment(bytes, at);) {
     const uint8_t marker = bytes[at + 1];
-    if (marker == 0xff) {  // fill
-      ++at;
-      continue;
-    }
-    if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // markers alone
-      at += 2;
-      continue;
-    }
     const auto length = static_cast<size_t>(big(bytes, at + 2, 2));
     const bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
     if (frame) {
