@@ -103,19 +103,14 @@ std::string PictureReader::load(const Frame& frame, int channels, bool reduce, u
   const int height = height_, width = width_;
   if (std::string why = decode({0, 0, height, width}, 1, channels, view); !why.empty()) return why;
   const int64_t plane = int64_t{height} * width;
-  if (view.stride == int64_t{width} * channels) {
-    if (channels == 3)
-      cpu::resize_loops().apart(view.pixels, plane, planes, planes + plane, planes + 2 * plane);
-    else
-      std::memcpy(planes, view.pixels, static_cast<size_t>(plane));
-    return {};
-  }
-  for (int y = 0; y < height; ++y, planes += width) {
+  const bool dense = view.stride == int64_t{width} * channels;  // then all of it is a row
+  const int64_t rows = dense ? 1 : height, size = dense ? plane : width;
+  for (int64_t y = 0; y < rows; ++y, planes += size) {
     const uint8_t* row = view.pixels + y * view.stride;
     if (channels == 3)
-      cpu::resize_loops().apart(row, width, planes, planes + plane, planes + 2 * plane);
+      cpu::resize_loops().apart(row, size, planes, planes + plane, planes + 2 * plane);
     else
-      std::memcpy(planes, row, static_cast<size_t>(width));
+      std::memcpy(planes, row, static_cast<size_t>(size));
   }
   return {};
 }
