@@ -154,35 +154,30 @@ bool read_samples(TIFF* tiff, const TiffLayout& layout, std::vector<uint8_t>& va
     for (size_t i = 0; i < count; ++i, to += used) std::copy_n(wide.data() + i * together, kept, to);
   };
   const size_t planes = apart ? used : 1;
-  if (!TIFFIsTiled(tiff)) {
-    const auto line = static_cast<size_t>(TIFFScanlineSize(tiff));
-    if (line < (width * together * layout.bits + 7) / 8) return false;
-    std::vector<uint8_t> row(line);
-    for (size_t plane = 0; plane < planes; ++plane)
-      for (size_t y = 0; y < height; ++y) {
-        if (TIFFReadScanline(tiff, row.data(), static_cast<uint32_t>(y), static_cast<uint16_t>(plane)) < 0)
-          return false;
-        put(row.data(), y, 0, width, plane);
-      }
-    return true;
+  // What is read at once: a tile, or a row.
+  const bool tiled = TIFFIsTiled(tiff) != 0;
+  uint32_t part_width = layout.width, part_height = 1;
+  if (tiled) {
+    part_width = part_height = 0;
+    TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &part_width);
+    TIFFGetField(tiff, TIFFTAG_TILELENGTH, &part_height);
   }
-  uint32_t tile_width = 0, tile_height = 0;
-  TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
-  TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
-  const auto line = static_cast<size_t>(TIFFTileRowSize(tiff)),
-             size = static_cast<size_t>(TIFFTileSize(tiff));
-  if (tile_width == 0 || tile_height == 0 || line < (tile_width * together * layout.bits + 7) / 8 ||
-      size / line < tile_height || size > size_t{4} * max_pixels)
+  const auto line = static_cast<size_t>(tiled ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff)),
+             size = tiled ? static_cast<size_t>(TIFFTileSize(tiff)) : line;
+  if (part_width == 0 || part_height == 0 || line < (part_width * together * layout.bits + 7) / 8 ||
+      size / line < part_height || size > size_t{4} * max_pixels)
     return false;
-  std::vector<uint8_t> tile(size);
+  std::vector<uint8_t> part(size);
   for (size_t plane = 0; plane < planes; ++plane)
-    for (size_t y = 0; y < height; y += tile_height)
-      for (size_t x = 0; x < width; x += tile_width) {
-        if (TIFFReadTile(tiff, tile.data(), static_cast<uint32_t>(x), static_cast<uint32_t>(y), 0,
-                         static_cast<uint16_t>(plane)) < 0)
+    for (size_t y = 0; y < height; y += part_height)
+      for (size_t x = 0; x < width; x += part_width) {
+        const auto left = static_cast<uint32_t>(x), top = static_cast<uint32_t>(y);
+        const auto which = static_cast<uint16_t>(plane);
+        if ((tiled ? TIFFReadTile(tiff, part.data(), left, top, 0, which)
+                   : TIFFReadScanline(tiff, part.data(), top, which)) < 0)
           return false;
-        for (size_t i = 0; i < std::min<size_t>(tile_height, height - y); ++i)
-          put(tile.data() + i * line, y + i, x, std::min<size_t>(tile_width, width - x), plane);
+        for (size_t i = 0; i < std::min<size_t>(part_height, height - y); ++i)
+          put(part.data() + i * line, y + i, x, std::min<size_t>(part_width, width - x), plane);
       }
   return true;
 }
