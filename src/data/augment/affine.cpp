@@ -3,37 +3,28 @@
 #include <cmath>
 
 #include "base/word_settings.h"
-#include "data/augment/sometimes.h"
+#include "data/augment/changes.h"
 #include "data/augment/warp.h"
 
 namespace millrace::data {
 namespace {
 
-struct Reach {
-  double degrees, translate, shear;
-  std::pair<double, double> scale;
-  uint8_t fill;
-};
-
-class Affine final : public Augmentation {
- public:
-  explicit Affine(const Reach& reach) : reach_(reach) {}
-
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+std::unique_ptr<Augmentation> make_affine(const Settings& s) {
+  const double degrees = s.number("DEGREES"), translate = s.number("translate"), most = s.number("shear");
+  const std::pair<double, double> scales = range_of(s, "scale");
+  const auto fill = static_cast<uint8_t>(s.number("fill"));
+  return change_by([=](const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) {
     const auto around = [&](double reach) { return between(draw, {-reach, reach}); };
-    const double angle = around(reach_.degrees);
-    const double right = std::nearbyint(around(reach_.translate * extent.width)),
-                 down = std::nearbyint(around(reach_.translate * extent.height));
-    const double scale = between(draw, reach_.scale), shear = around(reach_.shear);
+    const double angle = around(degrees);
+    const double right = std::nearbyint(around(translate * extent.width)),
+                 down = std::nearbyint(around(translate * extent.height));
+    const double scale = between(draw, scales), shear = around(most);
     warp(
         extent, in, out,
         affine_projection({extent.width * 0.5, extent.height * 0.5}, angle, {right, down}, scale, {shear, 0}),
-        reach_.fill);
-  }
-
- private:
-  Reach reach_;
-};
+        fill);
+  });
+}
 
 }  // namespace
 
@@ -46,9 +37,6 @@ MILLRACE_AUGMENTATION(affine){
                  {"scale", "factor of the size", std::vector{1.0, 1.0}, 0.01, 100},
                  {"shear", "degrees at most", 0.0, 0, 89},
                  fill_setting()},
-    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-      return std::make_unique<Affine>(Reach{s.number("DEGREES"), s.number("translate"), s.number("shear"),
-                                            range_of(s, "scale"), static_cast<uint8_t>(s.number("fill"))});
-    }};
+    .make = make_affine};
 
 }  // namespace millrace::data

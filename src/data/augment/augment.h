@@ -24,17 +24,6 @@ struct SampleKey {
   int64_t index = 0;                // of the sample in its source
 };
 
-/// An augmentation that is a part of a pass.
-class PassAugmentation : public Augmentation {
- public:
-  bool collect(const Extent& extent, Draw& draw, Pass& pass) const override = 0;
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const final {
-    Pass pass;
-    collect(extent, draw, pass);
-    pass.run(extent, in, out);
-  }
-};
-
 #define MILLRACE_AUGMENTATION(NAME)                  \
   extern const AugmentationKind augmentation_##NAME; \
   const AugmentationKind augmentation_##NAME

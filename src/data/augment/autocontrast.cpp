@@ -1,6 +1,6 @@
 // "autocontrast": each channel stretched from 0 to 255; torchvision's RandomAutocontrast.
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 
@@ -9,6 +9,10 @@ MILLRACE_AUGMENTATION(autocontrast){
     .doc = "each channel stretched to 0…255",
     .place = 160,
     .settings = {p_setting(0.5)},
-    .make = [](const Settings& s) { return change_sometimes(s, autocontrast); }};
+    .make = [](const Settings& s) {
+      return change_sometimes(s.number("p"), [](const Extent& extent, uint8_t* planes, Draw&) {
+        autocontrast(extent, planes);
+      });
+    }};
 
 }  // namespace millrace::data

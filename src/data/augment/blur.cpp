@@ -5,29 +5,27 @@
 
 #include "base/format.h"
 #include "base/word_settings.h"
-#include "data/augment/sometimes.h"
+#include "data/augment/changes.h"
 
 namespace millrace::data {
 namespace {
 
-class Blur final : public Sometimes {
- public:
-  Blur(double p, int size, std::pair<double, double> sigma) : Sometimes(p), size_(size), sigma_(sigma) {}
-
-  void check(const Extent& extent) const override {
-    if (size_ / 2 >= extent.height || size_ / 2 >= extent.width)
-      fail<InputError>(
-          "augmentation \"blur {}\": pictures of {}x{} are too small for it; use a smaller number", size_,
-          extent.width, extent.height);
-  }
-  void change(const Extent& extent, uint8_t* planes, Draw& draw) const override {
-    gaussian_blur(extent, planes, size_, between(draw, sigma_));
-  }
-
- private:
-  int size_;
-  std::pair<double, double> sigma_;
-};
+std::unique_ptr<Augmentation> make_blur(const Settings& s) {
+  const auto size = static_cast<int>(s.integer("SIZE"));
+  if (size % 2 == 0)
+    fail<InputError>("SIZE must be odd: so many pixels each way, and the one in the middle");
+  return change_sometimes(
+      s.number("p"),
+      [size, sigma = range_of(s, "sigma")](const Extent& extent, uint8_t* planes, Draw& draw) {
+        gaussian_blur(extent, planes, size, between(draw, sigma));
+      },
+      [size](const Extent& extent) {
+        if (size / 2 >= extent.height || size / 2 >= extent.width)
+          fail<InputError>(
+              "augmentation \"blur {}\": pictures of {}x{} are too small for it; use a smaller number", size,
+              extent.width, extent.height);
+      });
+}
 
 int reflected(int i, int size) { return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i; }
 
@@ -74,11 +72,6 @@ MILLRACE_AUGMENTATION(blur){
     .settings = {{"SIZE", "of the kernel, in pixels: odd", int64_t{1}, 1, 101},
                  {"sigma", "deviation, in pixels", std::vector{0.1, 2.0}, 0.01, 100},
                  p_setting(1)},
-    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-      const auto size = static_cast<int>(s.integer("SIZE"));
-      if (size % 2 == 0)
-        fail<InputError>("SIZE must be odd: so many pixels each way, and the one in the middle");
-      return std::make_unique<Blur>(s.number("p"), size, range_of(s, "sigma"));
-    }};
+    .make = make_blur};
 
 }  // namespace millrace::data

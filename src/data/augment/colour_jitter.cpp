@@ -1,28 +1,30 @@
 // "colour-jitter brightness=0.4 contrast=0.4 saturation=0.4 hue=0.1": random factors, in random order;
 // torchvision's ColorJitter: a factor is uniform in [max(0, 1 - x), 1 + x], the hue's turn in [-x, x].
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 namespace {
 
-struct Jitter {
-  std::pair<double, double> brightness, contrast, saturation, hue;
-};
-
-class ColourJitter final : public Sometimes {
- public:
-  ColourJitter(double p, const Jitter& jitter) : Sometimes(p), jitter_(jitter) {}
-
-  void change(const Extent& extent, uint8_t* planes, Draw& draw) const override {
+std::unique_ptr<Augmentation> make_colour_jitter(const Settings& s) {
+  using Range = std::pair<double, double>;
+  const auto around = [&](const char* name) -> Range {
+    const double reach = s.number(name);
+    return {std::max(0.0, 1 - reach), 1 + reach};
+  };
+  const double turn = s.number("hue");
+  const std::array<Range, 4> ranges = {around("brightness"), around("contrast"), around("saturation"),
+                                       Range{-turn, turn}};
+  return change_sometimes(s.number("p"), [ranges](const Extent& extent, uint8_t* planes, Draw& draw) {
     int order[4] = {0, 1, 2, 3};
     for (uint32_t i = 3; i > 0; --i) std::swap(order[i], order[draw.random.below(i + 1)]);
     // Drawn also where nothing is changed, so that one parameter does not move another's numbers.
-    const double factors[4] = {between(draw, jitter_.brightness), between(draw, jitter_.contrast),
-                               between(draw, jitter_.saturation), between(draw, jitter_.hue)};
+    double factors[4];
+    for (size_t k = 0; k < 4; ++k) factors[k] = between(draw, ranges[k]);
     // Brightness and contrast are tables: they wait for one another.
     Pass pass;
     const auto look = [&] {
@@ -38,11 +40,8 @@ class ColourJitter final : public Sometimes {
       if (kind == 3) hue(extent, planes, factors[3]);
     }
     look();
-  }
-
- private:
-  Jitter jitter_;
-};
+  });
+}
 
 }  // namespace
 
@@ -55,15 +54,6 @@ MILLRACE_AUGMENTATION(colour_jitter){
                  {"saturation", "1 ± so much", 0.0, 0, 10},
                  {"hue", "turned by ± so much of the circle", 0.0, 0, 0.5},
                  p_setting(1)},
-    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-      const auto factor = [&](const char* name) -> std::pair<double, double> {
-        const double reach = s.number(name);
-        return {std::max(0.0, 1 - reach), 1 + reach};
-      };
-      const double turn = s.number("hue");
-      return std::make_unique<ColourJitter>(
-          s.number("p"),
-          Jitter{factor("brightness"), factor("contrast"), factor("saturation"), {-turn, turn}});
-    }};
+    .make = make_colour_jitter};
 
 }  // namespace millrace::data

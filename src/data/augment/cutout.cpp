@@ -4,21 +4,19 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/augment/augment.h"
+#include "data/augment/changes.h"
 
 namespace millrace::data {
 namespace {
 
-class Cutout final : public Augmentation {
- public:
-  explicit Cutout(int side) : side_(side) {}
-
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+std::unique_ptr<Augmentation> make_cutout(const Settings& s) {
+  return change_by([side = static_cast<int>(s.integer("PIXELS"))](const Extent& extent, const uint8_t* in,
+                                                                  uint8_t* out, Draw& draw) {
     std::memcpy(out, in, extent.bytes());
-    const int top = static_cast<int>(draw.random.below(static_cast<uint32_t>(extent.height))) - side_ / 2;
-    const int left = static_cast<int>(draw.random.below(static_cast<uint32_t>(extent.width))) - side_ / 2;
-    const int x0 = std::max(left, 0), x1 = std::min(left + side_, extent.width);
-    const int y0 = std::max(top, 0), y1 = std::min(top + side_, extent.height);
+    const int top = static_cast<int>(draw.random.below(static_cast<uint32_t>(extent.height))) - side / 2;
+    const int left = static_cast<int>(draw.random.below(static_cast<uint32_t>(extent.width))) - side / 2;
+    const int x0 = std::max(left, 0), x1 = std::min(left + side, extent.width);
+    const int y0 = std::max(top, 0), y1 = std::min(top + side, extent.height);
     for (int c = 0; c < extent.channels; ++c) {
       const uint8_t* plane = in + c * extent.plane();
       uint64_t sum = extent.plane() / 2;
@@ -28,11 +26,8 @@ class Cutout final : public Augmentation {
         std::fill_n(out + c * extent.plane() + static_cast<size_t>(y) * extent.width + x0,
                     std::max(x1 - x0, 0), mean);
     }
-  }
-
- private:
-  int side_;
-};
+  });
+}
 
 }  // namespace
 
@@ -40,8 +35,6 @@ MILLRACE_AUGMENTATION(cutout){.name = "cutout",
                               .doc = "a square under the mean colour",
                               .place = 60,
                               .settings = {{"PIXELS", "of its side", int64_t{8}, 1, 4096}},
-                              .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-                                return std::make_unique<Cutout>(static_cast<int>(s.integer("PIXELS")));
-                              }};
+                              .make = make_cutout};
 
 }  // namespace millrace::data

@@ -1,6 +1,6 @@
 // "equalize": a flat histogram for each channel; torchvision's RandomEqualize.
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 
@@ -8,6 +8,11 @@ MILLRACE_AUGMENTATION(equalize){.name = "equalize",
                                 .doc = "a flat histogram for each channel",
                                 .place = 150,
                                 .settings = {p_setting(0.5)},
-                                .make = [](const Settings& s) { return change_sometimes(s, equalize); }};
+                                .make = [](const Settings& s) {
+                                  return change_sometimes(
+                                      s.number("p"), [](const Extent& extent, uint8_t* planes, Draw&) {
+                                        equalize(extent, planes);
+                                      });
+                                }};
 
 }  // namespace millrace::data

@@ -1,6 +1,6 @@
 // "grey": colours become grey, one time in ten; torchvision's RandomGrayscale.
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 
@@ -9,9 +9,10 @@ MILLRACE_AUGMENTATION(grey){.name = "grey",
                             .place = 110,
                             .settings = {p_setting(0.1)},
                             .make = [](const Settings& s) {
-                              return change_sometimes(s, [](const Extent& extent, uint8_t* planes) {
-                                saturation(extent, planes, 0);
-                              });
+                              return change_sometimes(
+                                  s.number("p"), [](const Extent& extent, uint8_t* planes, Draw&) {
+                                    saturation(extent, planes, 0);
+                                  });
                             }};
 
 }  // namespace millrace::data

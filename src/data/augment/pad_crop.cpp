@@ -8,10 +8,9 @@ MILLRACE_AUGMENTATION(pad_crop){.name = "pad-crop",
                                 .place = 10,
                                 .settings = {{"PIXELS", "of padding on each side", int64_t{0}, 0, 4096},
                                              {"zero", "zeros instead of the reflection", false}},
-                                .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-                                  return std::make_unique<RandomMove>(
-                                      "pad-crop", s.integer("PIXELS"),
-                                      s.flag("zero") ? Border::zero : Border::reflect);
+                                .make = [](const Settings& s) {
+                                  return random_move("pad-crop", s.integer("PIXELS"),
+                                                     s.flag("zero") ? Border::zero : Border::reflect);
                                 }};
 
 }  // namespace millrace::data

@@ -1,6 +1,6 @@
 // "posterize 4": keeps so many bits of each value; torchvision's RandomPosterize.
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 
@@ -10,7 +10,8 @@ MILLRACE_AUGMENTATION(posterize){.name = "posterize",
                                  .settings = {{"BITS", "that are kept", int64_t{8}, 1, 8}, p_setting(0.5)},
                                  .make = [](const Settings& s) {
                                    return look_up_sometimes(
-                                       s, posterize_table(static_cast<int>(s.integer("BITS"))));
+                                       s.number("p"),
+                                       posterize_table(static_cast<int>(s.integer("BITS"))));
                                  }};
 
 }  // namespace millrace::data

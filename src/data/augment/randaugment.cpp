@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "data/augment/automatic.h"
+#include "data/augment/changes.h"
 
 namespace millrace::data {
 namespace {
@@ -14,24 +15,19 @@ constexpr AutomaticReach kRandAugmentReach{.shear = 0.3,
                                            .translate_share = 150.0 / 331,
                                            .posterize = 4};
 
-class RandAugment final : public Augmentation {
- public:
-  RandAugment(int count, int strength) : count_(count), strength_(strength) {}
-
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+std::unique_ptr<Augmentation> make_randaugment(const Settings& s) {
+  const auto count = static_cast<int>(s.integer("COUNT"));
+  const auto strength = static_cast<uint32_t>(s.integer("STRENGTH"));
+  return change_by([count, strength](const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) {
     thread_local std::vector<uint8_t> other;
     std::memcpy(out, in, extent.bytes());
-    for (int i = 0; i < count_; ++i) {
+    for (int i = 0; i < count; ++i) {
       const uint32_t kind = draw.random.below(automatic_kinds);
       const bool negative = draw.random.next() & 1;
-      automatic_change(kRandAugmentReach, kind, static_cast<uint32_t>(strength_), negative, extent, out,
-                       other);
+      automatic_change(kRandAugmentReach, kind, strength, negative, extent, out, other);
     }
-  }
-
- private:
-  int count_, strength_;
-};
+  });
+}
 
 }  // namespace
 
@@ -41,10 +37,6 @@ MILLRACE_AUGMENTATION(randaugment){.name = "randaugment",
                                    .settings = {{"COUNT", "of operations", int64_t{2}, 1, 20},
                                                 {"STRENGTH", "of 30", int64_t{9}, 0, automatic_steps - 1}},
                                    .words_optional = true,
-                                   .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-                                     return std::make_unique<RandAugment>(
-                                         static_cast<int>(s.integer("COUNT")),
-                                         static_cast<int>(s.integer("STRENGTH")));
-                                   }};
+                                   .make = make_randaugment};
 
 }  // namespace millrace::data

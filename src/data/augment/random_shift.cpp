@@ -7,9 +7,8 @@ MILLRACE_AUGMENTATION(random_shift){.name = "random-shift",
                                     .doc = "moved; edges continue",
                                     .place = 40,
                                     .settings = {{"PIXELS", "at most, each way", int64_t{0}, 0, 4096}},
-                                    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
-                                      return std::make_unique<RandomMove>("random-shift", s.integer("PIXELS"),
-                                                                          Border::edge);
+                                    .make = [](const Settings& s) {
+                                      return random_move("random-shift", s.integer("PIXELS"), Border::edge);
                                     }};
 
 }  // namespace millrace::data

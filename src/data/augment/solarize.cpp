@@ -1,6 +1,6 @@
 // "solarize 128": values from the threshold on are inverted; torchvision's RandomSolarize.
+#include "data/augment/changes.h"
 #include "data/augment/colours.h"
-#include "data/augment/sometimes.h"
 
 namespace millrace::data {
 
@@ -9,6 +9,8 @@ MILLRACE_AUGMENTATION(solarize){
     .doc = "values from a threshold on are inverted",
     .place = 130,
     .settings = {{"THRESHOLD", "the first value that is", 128.0, 0, 256}, p_setting(0.5)},
-    .make = [](const Settings& s) { return look_up_sometimes(s, solarize_table(s.number("THRESHOLD"))); }};
+    .make = [](const Settings& s) {
+      return look_up_sometimes(s.number("p"), solarize_table(s.number("THRESHOLD")));
+    }};
 
 }  // namespace millrace::data
