@@ -54,7 +54,6 @@ class Prefetch {
   size_t next();
   /// Waits so long at the most; true when next() would not wait.
   bool ready(double seconds);
-  size_t slots() const { return slots_.size(); }
   LoaderWork work() const { return work_.sum(); }
 
  private:

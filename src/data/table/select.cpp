@@ -21,7 +21,7 @@ namespace {
 class Bound {
  public:
   Bound(const Query& query, const Index& index, const std::map<std::string, std::string>& names)
-      : query_(query), index_(index), cells_(query.nodes().size()), columns_(query.nodes().size()) {
+      : query_(query), cells_(query.nodes().size()), columns_(query.nodes().size()) {
     for (size_t n = 0; n < query.nodes().size(); ++n)
       for (const Query::Operand& operand : query.nodes()[n].operands) {
         const bool column = operand.what == Query::Operand::What::column;
@@ -78,7 +78,6 @@ class Bound {
   }
 
   const Query& query_;
-  const Index& index_;
   std::vector<std::vector<Cell>> cells_;
   std::vector<std::vector<const Index::Small*>> columns_;
 };

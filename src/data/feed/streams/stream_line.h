@@ -31,15 +31,14 @@ struct LineItem {
 /// consumer takes them. What the stream gives does not depend on how it is mixed with others, so that other
 /// shares change only which stream is taken from.
 struct StreamLine {
-  StreamLine(std::string given_name, std::unique_ptr<Stream> stream, const std::string& weight,
+  /// `name`: "" of the only one.
+  StreamLine(const std::string& name, std::unique_ptr<Stream> stream, const std::string& weight,
              int64_t buffer, uint64_t first_seed, size_t ring_size)
-      : name(std::move(given_name)),
-        reader(std::move(stream), buffer, first_seed),
+      : reader(std::move(stream), buffer, first_seed),
         opener(reader.stream(), name, weight),
         order(reader.order()),
         ring(ring_size) {}
 
-  std::string name;  // "" of the only one
   uint64_t seed = 0;
   StreamReader reader;  // the reading thread's, while there is one
   RecordOpener opener;
