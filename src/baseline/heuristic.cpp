@@ -54,7 +54,7 @@ std::vector<float> number_logits(Context& context, const std::string& text, int6
   const std::vector<Rule> rules = parse_rules(text);
   const std::vector<int64_t> first = rule_of_each(rules, from);
   std::vector<std::vector<double>> values;
-  for (const Rule& rule : rules) values.push_back(data::Formula::parse(rule.value).values(from));
+  for (const Rule& rule : rules) values.push_back(data::formula_values(rule.value, from));
   const auto [shift, scale] = context.unit_of(0, 0);
   std::vector<float> logits(first.size());
   const PartRows& rows = context.targets(0, false);
