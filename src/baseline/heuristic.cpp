@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "baseline/context.h"
 #include "baseline/rules.h"
+#include "data/table/formula.h"
 
 namespace millrace::baseline {
 namespace {

@@ -9,7 +9,6 @@
 
 #include <millrace/dataset.h>
 
-#include "data/table/formula.h"
 #include "data/table/query.h"
 
 namespace millrace::baseline {

@@ -21,43 +21,28 @@ struct Run {
   std::vector<int64_t> lengths, bytes;
 };
 
-class Reader {
- public:
-  Reader(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options)
-      : dataset_(dataset),
-        tokenizer_(tokenizer),
-        options_(options),
-        columns_{dataset.column(text_column(dataset, options.column))} {}
-
-  Run read(int64_t first, int64_t count) const {
-    Run run;
-    std::vector<ColumnValues> values;
-    const bool many = dataset_.read_run(first, count, columns_, values);
-    std::string text;
-    for (int64_t i = 0; i < count; ++i) {
-      const auto at = static_cast<size_t>(i);
-      if (many)
-        text = values[0].has(at) ? values[0].contents[at] : std::string_view();
-      else if (Value value = dataset_.read(first + i, columns_[0]);
-               auto* own = std::get_if<std::string>(&value))
-        text = std::move(*own);
-      else
-        text.clear();  // a missing one
-      text += options_.separator;
-      const size_t before = run.tokens.size();
-      tokenizer_.encode(text, options_.special, run.tokens);
-      run.lengths.push_back(static_cast<int64_t>(run.tokens.size() - before));
-      run.bytes.push_back(static_cast<int64_t>(text.size()));
-    }
-    return run;
+Run read_run(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options, size_t column,
+             int64_t first, int64_t count) {
+  Run run;
+  std::vector<ColumnValues> values;
+  const bool many = dataset.read_run(first, count, {&column, 1}, values);
+  std::string text;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (many)
+      text = values[0].has(at) ? values[0].contents[at] : std::string_view();
+    else if (Value value = dataset.read(first + i, column); auto* own = std::get_if<std::string>(&value))
+      text = std::move(*own);
+    else
+      text.clear();  // a missing one
+    text += options.separator;
+    const size_t before = run.tokens.size();
+    tokenizer.encode(text, options.special, run.tokens);
+    run.lengths.push_back(static_cast<int64_t>(run.tokens.size() - before));
+    run.bytes.push_back(static_cast<int64_t>(text.size()));
   }
-
- private:
-  const Dataset& dataset_;
-  const Tokenizer& tokenizer_;
-  const TextOptions& options_;
-  std::vector<size_t> columns_;
-};
+  return run;
+}
 
 /// All that the tokens depend on: equal for equal tokens. Empty where it cannot be told whether the source
 /// has changed.
@@ -80,7 +65,7 @@ std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const Tex
 
 /// All texts, whatever part of them is asked for.
 Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
-  const Reader reader(dataset, tokenizer, options);
+  const size_t column = dataset.column(text_column(dataset, options.column));
   const std::string key = key_of(dataset, tokenizer, options);
   const int64_t count = dataset.count();
   if (auto found = find_tokens(key, tokenizer.size()); found && std::ssize(found->ends) == count)
@@ -97,7 +82,7 @@ Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const Te
     runs.assign(static_cast<size_t>(some), {});
     parallel_for(some, 0, [&](int64_t i) {
       const int64_t first = (begin + i) * kRun, size = std::min(kRun, count - first);
-      runs[static_cast<size_t>(i)] = reader.read(first, size);
+      runs[static_cast<size_t>(i)] = read_run(dataset, tokenizer, options, column, first, size);
       done += size;
       if (options.progress && i % 16 == 0) options.progress(done, count);
     });
