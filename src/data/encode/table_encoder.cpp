@@ -75,8 +75,7 @@ std::optional<double> whole_date(const TableDense& column, double number) {
   return column.whole == TableDense::Whole::digits ? date_of_digits(number) : number / microseconds_a_day;
 }
 
-}  // namespace
-
+/// A number, a date or yes or no that stands there as a text; nothing when it is none.
 std::optional<double> read_dense(const TableDense& column, std::string_view text) {
   switch (column.reads) {
     case TableDense::Reads::date:
@@ -93,8 +92,6 @@ std::optional<double> read_dense(const TableDense& column, std::string_view text
   }
   return csv_written_number(text, column.decimal_comma);
 }
-
-namespace {
 
 /// Value i of a column: NaN where there is none, nothing where it cannot be read.
 std::optional<double> dense_at(const TableDense& column, const ColumnValues& values, size_t i) {

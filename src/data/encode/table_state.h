@@ -1,7 +1,6 @@
 // What a TableEncoder knows, for those who learn it and use it.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,9 +26,6 @@ struct TableState {
 
   void index();
 };
-
-/// A number, a date or yes or no that stands there as a text; nothing when it is none.
-std::optional<double> read_dense(const TableDense& column, std::string_view text);
 
 /// One of missing_texts().
 bool is_missing_text(std::string_view text);
