@@ -17,7 +17,7 @@
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
 #include "data/table/select.h"
-#include "data/table/test_share.h"
+#include "data/table/split.h"
 #include "task/draft_target.h"
 #include "task/open.h"
 #include "task/output.h"

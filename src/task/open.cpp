@@ -14,7 +14,6 @@
 #include "data/table/query.h"
 #include "data/table/select.h"
 #include "data/table/split.h"
-#include "data/table/test_share.h"
 #include "task/input.h"
 #include "task/recipe_sections.h"
 #include "task/settle.h"

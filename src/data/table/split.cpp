@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include <millrace/random.h>
+
 #include "base/contains.h"
 #include "base/fnv.h"
 #include "base/format.h"
@@ -269,6 +271,12 @@ uint64_t split_hash(std::string_view text, uint64_t seed) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(seed >> (8 * i));
   return mixed_bits(fnv1a(bytes.append(text)) + 0x9e3779b97f4a7c15);
+}
+
+bool kept_for_test(int64_t index, double share) {
+  const auto words = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0},
+                            {0x74657374, 0x73706c69});
+  return words[0] * 0x1p-32 < share;
 }
 
 SplitBy SplitBy::parse(std::string_view text) {
