@@ -94,16 +94,13 @@ Type output_type(Module& module, std::span<const Type> inputs) {
   std::vector<Tensor> symbols;
   for (const Type& type : inputs)
     symbols.push_back(Tensor::symbol(fmt::format("input {}", symbols.size()), type));
-  const bool training = module.training();
+  struct Mode {
+    Module& of;
+    bool before;
+    ~Mode() { of.train(before); }
+  } mode{module, module.training()};
   module.eval();
-  try {
-    const Type type = module(symbols).type();
-    module.train(training);
-    return type;
-  } catch (...) {
-    module.train(training);
-    throw;
-  }
+  return module(symbols).type();
 }
 
 Tensor task_loss(Task task, const Tensor& output, const Tensor& target) {

@@ -27,15 +27,12 @@ Tensor Module::forward(const Tensor& x) {
 
 Tensor Module::forward_many(std::span<const Tensor> inputs) {
   if (inputs.size() != 1) fail<TypeError>("the model takes one input, {} are given", inputs.size());
-  const bool outer = std::exchange(in_default_, true);
-  try {
-    Tensor result = forward(inputs[0]);
-    in_default_ = outer;
-    return result;
-  } catch (...) {
-    in_default_ = outer;
-    throw;
-  }
+  struct Inside {
+    bool& flag;
+    bool before;
+    ~Inside() { flag = before; }
+  } inside{in_default_, std::exchange(in_default_, true)};
+  return forward(inputs[0]);
 }
 
 Tensor& Module::parameter(const std::string& name, const Shape& shape, Initialiser initialiser,

@@ -46,7 +46,7 @@ double least_allowed(const Program& program) {
   return program.precision() == "bf16" ? 1e-2 : program.precision() == "fp16" ? 4e-3 : 1e-3;
 }
 
-/// The distance of one vector from another.
+/// The distance of one vector from another, or from 0.
 struct Distance {
   double norm = 0, largest = 0;
   double along = 0;  // how much longer or shorter it is in the other's direction, as a part
@@ -58,18 +58,14 @@ struct Distance {
   }
 };
 
-struct Size {
-  double norm = 0, largest = 0;
-};
-
-Size size_of(std::span<const double> v) {
+Distance size_of(std::span<const double> v) {
   double squares = 0, largest = 0;
   for (const double x : v)
     if (std::isfinite(x)) {
       squares += x * x;
       largest = std::max(largest, std::abs(x));
     }
-  return {std::sqrt(squares), largest};
+  return {std::sqrt(squares), largest, 0};
 }
 
 Distance distance(std::span<const double> from, std::span<const double> to) {
@@ -90,7 +86,7 @@ Distance distance(std::span<const double> from, std::span<const double> to) {
 struct Compared {
   std::vector<double> expected;
   std::vector<double> old;  // what it replaces; empty: nothing
-  Size replaced;
+  Distance replaced;
   DType dtype;
   Distance spread;  // by disturbed products
 
@@ -102,7 +98,7 @@ struct Compared {
 
   Distance allowed(double least) const {
     constexpr double kMore = 2;  // than the trials found
-    const Size size = size_of(expected);
+    const Distance size = size_of(expected);
     const double digit = !dtype.is_float() ? 0
                                            : std::ldexp(1.0, dtype == f32    ? -23
                                                              : dtype == bf16 ? -7
@@ -122,8 +118,6 @@ struct Compared {
     return limit;
   }
 };
-
-double share_of(double off, double allowed) { return off == 0 ? 0 : off / allowed; }
 
 }  // namespace
 
@@ -161,9 +155,9 @@ struct StepReference::Impl {
       const Compared& output = outputs[o];
       const Distance allowed = output.allowed(least_allowed(ran)),
                      off = distance(output.part_of(ran.output(static_cast<int>(o))), output.expected);
-      const Size size = size_of(output.expected);
+      const Distance size = size_of(output.expected);
       const auto consider = [&](double distance_off, double limit, double whole, std::string_view what) {
-        const double share = share_of(distance_off, limit);
+        const double share = distance_off == 0 ? 0 : distance_off / limit;
         if (share <= worst.share) return;
         worst = {share, static_cast<int>(o),
                  fmt::format("{}{} by {:.1e} (at most {:.1e} is rounding)",
