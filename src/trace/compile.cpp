@@ -69,7 +69,7 @@ int64_t count_segments(const Segment& segment) {
 
 bool has_symbol(std::span<const Tensor> tensors) {
   const trace::Linear linear = trace::linearise(tensors);
-  return std::any_of(linear.leaf_tensors.begin(), linear.leaf_tensors.end(),
+  return std::any_of(linear.leaves.begin(), linear.leaves.end(),
                      [](const Tensor& leaf) { return leaf.is_symbol(); });
 }
 

@@ -45,8 +45,7 @@ Linear linearise(std::span<const Tensor> outputs, uint64_t since) {
     if (tensor.node()->is_operation() && (tensor.node()->number > since || tensor.node()->is_constant())) {
       if (done.insert(tensor.node().get()).second) stack.push_back({tensor.node().get(), 0});
     } else if (leaves.insert(key_of(tensor)).second) {
-      linear.leaves.push_back(key_of(tensor));
-      linear.leaf_tensors.push_back(tensor);
+      linear.leaves.push_back(tensor);
     }
   };
   for (const Tensor& output : outputs) {
@@ -77,9 +76,9 @@ std::string structure(const Linear& linear, std::span<const Slot> outputs) {
   std::map<const TensorNode*, int> operation;
   std::map<Slot, int> leaf;
   std::string text;
-  for (const Slot& slot : linear.leaves) {
-    leaf[slot] = static_cast<int>(leaf.size());
-    text += slot.first->types[slot.second].str() + ";";
+  for (const Tensor& tensor : linear.leaves) {
+    leaf[key_of(tensor)] = static_cast<int>(leaf.size());
+    text += tensor.type().str() + ";";
   }
   const auto reference = [&](const Slot& slot) {
     const auto it = leaf.find(slot);
@@ -103,9 +102,9 @@ std::string structure(const Linear& linear, std::span<const Slot> outputs) {
 }
 
 std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, Value> given) {
-  for (const Slot& slot : linear.leaves)
-    if (!given.contains(slot))
-      given[slot] = graph.input(fmt::format("x{}", graph.inputs().size()), slot.first->types[slot.second]);
+  for (const Tensor& leaf : linear.leaves)
+    if (!given.contains(key_of(leaf)))
+      given[key_of(leaf)] = graph.input(fmt::format("x{}", graph.inputs().size()), leaf.type());
   const Location outer = graph.location();
   for (const TensorNode* node : linear.operations) {
     std::vector<Value> operands;
@@ -135,7 +134,7 @@ Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs
   for (const Tensor& input : inputs)
     captured.values[key_of(input)] = captured.graph.input(input.node()->name, input.type());
   const Linear linear = linearise(outputs, since);
-  for (const Tensor& leaf : linear.leaf_tensors) {
+  for (const Tensor& leaf : linear.leaves) {
     const TensorNode& node = *leaf.node();
     if (captured.values.contains(key_of(leaf))) continue;
     if (others) {

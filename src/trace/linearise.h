@@ -20,8 +20,7 @@ Slot key_of(const Tensor& tensor);
 /// The operations that some tensors still need, in a fixed order, and what they start from.
 struct Linear {
   std::vector<TensorNode*> operations;  // operands before users
-  std::vector<Slot> leaves;             // values and symbols, in order of first use
-  std::vector<Tensor> leaf_tensors;     // the same
+  std::vector<Tensor> leaves;           // values and symbols, in order of first use
   /// Operations (not constants) that something outside these operations refers to.
   std::vector<TensorNode*> shared;
 };

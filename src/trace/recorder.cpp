@@ -46,7 +46,7 @@ int Recorder::slot_of(const Tensor& tensor, Segment& segment) {
 Recorder::Piece Recorder::make(const Linear& linear, const std::vector<Slot>& computed) {
   Piece piece{std::make_unique<Segment>(), computed};
   Segment& segment = *piece.segment;
-  for (const Tensor& leaf : linear.leaf_tensors) segment.inputs.push_back(slot_of(leaf, segment));
+  for (const Tensor& leaf : linear.leaves) segment.inputs.push_back(slot_of(leaf, segment));
   segment.operations = static_cast<int>(linear.operations.size());
   segment.results = static_cast<int>(computed.size());
   segment.structure = fmt::format("{}\n{}", structure(linear, computed), segment.inputs);

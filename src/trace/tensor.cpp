@@ -38,13 +38,13 @@ const TensorNode& known(const std::shared_ptr<TensorNode>& node) {
 void compute(std::span<const Tensor> tensors) {
   const trace::Linear linear = trace::linearise(tensors);
   if (linear.shared.empty()) return;
-  for (const trace::Slot& leaf : linear.leaves)
-    if (leaf.first->is_symbol()) not_known(*leaf.first, linear.shared.back()->source);
+  for (const Tensor& leaf : linear.leaves)
+    if (leaf.is_symbol()) not_known(*leaf.node(), linear.shared.back()->source);
   std::vector<trace::Slot> outputs;
   for (const TensorNode* node : linear.shared)
     for (size_t r = 0; r < node->types.size(); ++r) outputs.push_back({node, static_cast<int>(r)});
   std::vector<Array> inputs;
-  for (const trace::Slot& leaf : linear.leaves) inputs.push_back(leaf.first->values[leaf.second]);
+  for (const Tensor& leaf : linear.leaves) inputs.push_back(leaf.node()->values[leaf.output()]);
   const std::vector<Array> results = trace::find_compiled(linear, outputs, target)->run(inputs);
   size_t next = 0;
   for (TensorNode* node : linear.shared) {
