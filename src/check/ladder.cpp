@@ -21,8 +21,8 @@ bool is_falling(const Learning& learning) { return learning.last < 0.8 * learnin
 
 /// With the recipe's learning rate, else with smaller ones: those of large batches and of warm-up are too
 /// large for these few samples.
-Learning best_learning(Context& context, const Rung& rung,
-                       const std::function<const std::vector<Array>&(size_t)>& batch) {
+Learning best_learning(Context& context, const Rung& rung) {
+  const auto batch = [&](size_t i) -> const std::vector<Array>& { return context.batch(i % rung.round); };
   Learning best;
   const double rate = small_batch_rate(context);
   for (const double scale : {1.0, 0.1, 0.01}) {
@@ -63,9 +63,6 @@ Finding judge_rung(Context& context, const Rung& rung, const Learning& learning)
 }
 
 Finding run_ladder(Context& context) {
-  const auto fixed = [&](size_t count) {
-    return [&context, count](size_t i) -> const std::vector<Array>& { return context.batch(i % count); };
-  };
   (void)context.step();
   const double first = std::max(context.train(context.batch(), 0), 1e-12);
   Finding finding = passed("");
@@ -78,8 +75,7 @@ Finding run_ladder(Context& context) {
     const double from = std::isfinite(ignorance) && ignorance > 0 ? std::min(first, ignorance) : first;
     rung.limit.loss = rung.share * from;
     const bool fresh = rung.round == 8;
-    const Learning learning =
-        fresh ? learn_new_batches(context) : best_learning(context, rung, fixed(rung.round));
+    const Learning learning = fresh ? learn_new_batches(context) : best_learning(context, rung);
     Finding one = judge_rung(context, rung, learning);
     // New samples in small batches for a few seconds: that the loss does not fall yet proves nothing.
     if (fresh && one.verdict != Verdict::pass) one = passed(one.saw);
