@@ -16,7 +16,6 @@ void TrainerState::build_fitted(const Checkpoint* from) {
   fit_rows = task::fit_data(task, training, tests, [this](int64_t done_batches, int64_t of) {
     observer.busy("encoding " + feed().path(), done_batches, of);
   });
-  fit_rows.stop = observer.stop;
   {
     const LongWork work(observer.message, "preparing the samples");
     fitting = task::fitted_model(task)->fit(fit_rows);
@@ -116,8 +115,6 @@ void TrainerState::save_best_round() {
   store_rounds(best_step);
   Checkpoint best_of_all = checkpoint();
   best_of_all.step = best_step;
-  // Nothing goes on from there.
-  std::erase_if(best_of_all.tensors, [](const auto& each) { return each.first.starts_with(kFitting); });
   record([&] { keep_as_best(run->checkpoints(), best_of_all); });
   store_rounds(done());
 }

@@ -1,6 +1,5 @@
 // What a training writes and takes from its run folder: checkpoints, journals, lists of bad samples.
 #include <cmath>
-#include <cstring>
 
 #include "base/format.h"
 #include "base/memory_nodes.h"
@@ -54,8 +53,6 @@ Checkpoint TrainerState::checkpoint() const {
   c.sums["loss"] = loss_sum;
   c.counters["progress/samples"] = samples_seen;
   c.counters["progress/tokens"] = tokens_seen;
-  if (fitting)
-    for (auto& [name, array] : fitting->state()) c.tensors.emplace_back(kFitting + name, std::move(array));
   if (fitting) return c;
   c.counters["left_out"] = step->left_out();
   c.counters["bad/in_row"] = bad_in_row;
@@ -148,11 +145,8 @@ void TrainerState::restore(const Checkpoint& from) {
   samples_seen = from.counter("progress/samples");
   tokens_seen = from.counter("progress/tokens");
   if (fitting) {
-    std::vector<std::pair<std::string, Array>> state;
-    for (const auto& [name, array] : from.tensors)
-      if (name.starts_with(kFitting)) state.emplace_back(name.substr(std::strlen(kFitting)), array);
     rounds_done = from.step;
-    fitting->resume(rounds_done, state);
+    fitting->resume(rounds_done);
     return;
   }
   restore_weights(from);

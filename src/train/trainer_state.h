@@ -36,8 +36,6 @@ namespace millrace::train {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kFitting = "fitting.";  // names of tensors of Fitting::state() in checkpoints
-
 /// Under which a run that goes on finds the time that it had taken.
 constexpr const char* hours_key = "system/hours";
 

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     given.training = {{x}, Array::of(i64, {3}, std::vector<double>{0, 1, 1}), {}, 3};
     given.width = 2;
     const auto fitting = module.fit(std::move(given));
-    fitting->resume(trees, {});
+    fitting->resume(trees);
   });
   return 0;
 }

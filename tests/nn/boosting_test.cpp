@@ -170,7 +170,7 @@ TEST_CASE("boosting goes on with the same bits, whatever it samples, and knows i
       first->store(2);
     }
     const auto second = fitted_of(parts).fit(data);
-    second->resume(2, {});
+    second->resume(2);
     for (int i = 2; i < 5; ++i) second->round();
     second->store(5);
     const auto one = fitted_of(whole).buffers(), other = fitted_of(parts).buffers();

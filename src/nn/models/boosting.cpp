@@ -153,7 +153,7 @@ class BoostingFitting final : public Fitting {
 
   void store(int64_t rounds) override { model_.store(trees_, rounds * outputs_, base_); }
 
-  void resume(int64_t rounds, const std::vector<std::pair<std::string, Array>>&) override {
+  void resume(int64_t rounds) override {
     Boosting::Grown grown = model_.grown();
     if (std::ssize(grown.root) != rounds * outputs_ && rounds > 0)
       fail<InputError>("the checkpoint has {} trees, not {} of {} rounds", grown.root.size(),

@@ -45,8 +45,6 @@ struct FitData {
   /// First and second derivatives of the loss by logits of all samples to train on, both f32 [rows, width],
   /// without the rows' weights; empty where the loss is the usual one: cross-entropy, or squares of errors.
   std::function<std::pair<Array, Array>(const Array& logits)> gradient = {};
-  /// Asked now and then by what takes long; true: give up with any Error.
-  std::function<bool()> stop = [] { return false; };
 };
 
 /// One fitting under way. It goes by rounds, of which each is a step of the training; of most there is one.
@@ -60,10 +58,8 @@ class Fitting {
   /// Logits f32 [rows, width] of the samples to train or to test on after the rounds so far, where they are
   /// known at less than the cost of a prediction.
   virtual std::optional<Array> logits(bool /*tests*/) { return std::nullopt; }
-  /// What a checkpoint must hold beside the module for more rounds to go on with the same bits; and the same
-  /// again, when that many rounds were done.
-  virtual std::vector<std::pair<std::string, Array>> state() const { return {}; }
-  virtual void resume(int64_t /*rounds*/, const std::vector<std::pair<std::string, Array>>& /*state*/) {}
+  /// Goes on behind that many rounds, which the module has from a checkpoint, with the same bits.
+  virtual void resume(int64_t /*rounds*/) {}
 };
 
 /// The module of such an architecture (Architecture::fitted).
