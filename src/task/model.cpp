@@ -67,7 +67,7 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
     chosen.settle(key, kind, architecture.settings);
   for (const Setting& setting : architecture.settings)
     if (setting.path) chosen.settings.set(setting.name, expand(chosen.settings.text(setting.name)));
-  nn::Model model = architecture.make(chosen.settings, options);
+  nn::Model model = architecture.make(kind, chosen.settings, options);
   model.kind = kind;
   return model;
 }

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const nn::Architecture& kind = nn::architectures().at("boosting");
   Settings settings(kind.settings);
   settings.set("rounds", int64_t{3});
-  const nn::Model model = kind.make(settings, {.classes = 2, .numbers = 2});
+  const nn::Model model = kind.make("boosting", settings, {.classes = 2, .numbers = 2});
   auto& module = dynamic_cast<nn::Fitted&>(*model.module);
   const Array x = Array::of(f32, {3, 2}, std::vector<double>{0, 1, -2, .5, 3, 3});
   fuzz::refuse_or_take([&] {

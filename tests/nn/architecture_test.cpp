@@ -131,7 +131,7 @@ TEST_CASE("sizes come from settings, and from the options where those give them"
   same.width = 24;
   same.depth = 3;
   same.heads = 2;
-  const auto made = gpt.make(settings, options).module, asked = nn::make_model("gpt", same).module;
+  const auto made = gpt.make("gpt", settings, options).module, asked = nn::make_model("gpt", same).module;
   CHECK(made->find("tok")->shape() == Shape{30, 24});
   CHECK(made->find("blocks.2.qkv.weight") != nullptr);
   CHECK(made->find("blocks.3.qkv.weight") == nullptr);
@@ -197,7 +197,7 @@ TEST_CASE("a factorisation machine is the sum over all pairs of columns") {
   settings.set("factors", factors);
   settings.set("deviation", 0.5);
   const nn::Model model =
-      nn::architectures().at("fm").make(settings, {.classes = outputs, .numbers = 2, .ids = {3, 4}});
+      nn::architectures().at("fm").make("fm", settings, {.classes = outputs, .numbers = 2, .ids = {3, 4}});
   model.module->initialise(7);
   const std::vector<double> x = {1.5, -0.5};
   const std::vector<int64_t> ids = {2, 1};

@@ -18,7 +18,7 @@ nn::Model boosted_model(int64_t outputs, int64_t columns, const Chosen& settings
   const nn::Architecture& architecture = nn::architectures().at("boosting");
   Settings chosen(architecture.settings);
   for (const auto& [key, value] : settings) chosen.set(key, value);
-  nn::Model model = architecture.make(chosen, {.classes = outputs, .numbers = columns});
+  nn::Model model = architecture.make("boosting", chosen, {.classes = outputs, .numbers = columns});
   model.module->initialise(1);
   return model;
 }

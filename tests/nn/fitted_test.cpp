@@ -33,7 +33,7 @@ nn::Model made(const std::string& kind, int64_t outputs,
   const nn::Architecture& architecture = nn::architectures().at(kind);
   Settings chosen(architecture.settings);
   for (const auto& [key, value] : settings) chosen.set(key, value);
-  nn::Model model = architecture.make(chosen, {.classes = outputs, .numbers = 2, .ids = {3, 3}});
+  nn::Model model = architecture.make(kind, chosen, {.classes = outputs, .numbers = 2, .ids = {3, 3}});
   model.module->initialise(1);
   return model;
 }

@@ -60,7 +60,7 @@ nn::Model bag_of_runs(int64_t ngrams) {
   settings.set("width", int64_t{4});
   settings.set("ngrams", ngrams);
   settings.set("ngram_rows", int64_t{64});
-  return with_large_weights(bag.make(settings, small(false)));
+  return with_large_weights(bag.make("bag", settings, small(false)));
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ TEST_CASE("recurrent models read texts in both directions, whatever is padded be
       settings.set("embedding", int64_t{4});
       settings.set("bidirectional", true);
       settings.set("pooling", std::string(pooling));
-      const nn::Model model = architecture.make(settings, small(false));
+      const nn::Model model = architecture.make(kind, settings, small(false));
       model.module->initialise(5);
       model.module->eval();
       const Tensor alone = (*model.module)(ids({1, 3}, {4, 2, 7}));

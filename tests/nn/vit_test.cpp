@@ -63,7 +63,7 @@ TEST_CASE("patches of a vision transformer fit the picture") {
     const nn::Architecture& vit = nn::architectures().at("vit");
     Settings settings(vit.settings);
     settings.set("patch", patch);
-    return vit.make(settings, {.input = picture}).module->find("pos")->shape()[0].size();
+    return vit.make("vit", settings, {.input = picture}).module->find("pos")->shape()[0].size();
   };
   CHECK(positions({3, 32, 32}, 0) == 64);
   CHECK(positions({1, 28, 28}, 7) == 16);

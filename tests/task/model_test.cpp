@@ -32,7 +32,7 @@ TEST_CASE("the network of one input and one output is the architecture, with its
   options.numbers = 4;
   options.classes = 3;
   const nn::Architecture& table = nn::architectures().at("table");
-  nn::Model plain = table.make(Settings(table.settings), options);
+  nn::Model plain = table.make("table", Settings(table.settings), options);
   plain.module->initialise(7);
   const auto own = task.network->parameters(), expected = plain.module->parameters();
   REQUIRE(own.size() == expected.size());

@@ -110,8 +110,8 @@ class AirbenchBlock : public Module {
   BatchNorm &n1_, &n2_;
 };
 
-Model airbench(const Settings& /*settings*/, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {3, 32, 32}, "airbench");
+Model airbench(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {3, 32, 32}, kind);
   if (input[1].size() < 25 || input[2].size() < 25)
     fail<InputError>("airbench needs pictures of at least 25 × 25, not {}", input.str());
   const int64_t channels = input[0].size();
@@ -131,7 +131,7 @@ Model airbench(const Settings& /*settings*/, const ModelOptions& options) {
   whole->append("head", std::make_shared<Linear>(in, options.classes ? options.classes : 10, false));
   whole->append("", std::make_shared<Function>([](const Tensor& x) { return x / 9; }));
   whole->set_trainable([](const std::string& name) { return name == "white.weight"; }, false);
-  Model model{"airbench", whole, {{"x0", batch_of(input)}}};
+  Model model{kind, whole, {{"x0", batch_of(input)}}};
   model.fit = [white](const Array& pictures) { white->weight = whitening_filters(pictures); };
   return model;
 }

@@ -48,7 +48,7 @@ const Architecture* architecture_of_file(std::string_view name) {
 }
 
 const Architecture& register_architecture(const Architecture& kind) {
-  return architectures().add(kind, {{"make", bool{kind.make}}});
+  return architectures().add(kind, {{"make", kind.make}});
 }
 
 std::vector<std::string> model_kinds() {
@@ -65,7 +65,7 @@ Model make_model(const std::string& name, const ModelOptions& options) {
     fail<InputError>("there is no model '{}'{} ({})", name, did_you_mean(name, known),
                      fmt::join(known, ", "));
   }
-  return kind->make(settings_by(*kind, options), options);
+  return kind->make(name, settings_by(*kind, options), options);
 }
 
 namespace models {

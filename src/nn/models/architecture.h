@@ -2,7 +2,7 @@
 // MILLRACE_ARCHITECTURE(name){…}.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +11,7 @@
 #include <millrace/settings.h>
 
 #include "base/registry.h"
+#include "nn/models/models.h"
 
 namespace millrace::nn {
 
@@ -31,7 +32,8 @@ struct Architecture {
   /// Of those: the files that such a file needs beside it, by their places in its folder. A run keeps copies.
   std::vector<std::string> (*beside)(const std::string& file) = nullptr;
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
-  std::function<Model(const Settings& settings, const ModelOptions& options)> make = nullptr;
+  /// `kind`: the name, by which functions of several kinds tell them apart.
+  Model (*make)(const std::string& kind, const Settings& settings, const ModelOptions& options) = nullptr;
 };
 
 #define MILLRACE_ARCHITECTURE(NAME)              \
@@ -53,6 +55,14 @@ Setting dropout_setting();
 Setting drop_path_setting();
 /// The options with the sizes of the settings.
 ModelOptions sized(ModelOptions options, const Settings& settings);
+/// An architecture of tables, whose module is made of options and settings: of two classes, where the options
+/// do not say.
+template <typename Own>
+Model table_model(const std::string& kind, const Settings& settings, const ModelOptions& given) {
+  ModelOptions options = table_columns_of(sized(given, settings), kind);
+  if (options.classes == 0) options.classes = 2;
+  return {kind, std::make_shared<Own>(options, settings), inputs_of_table(options), Task::classes};
+}
 }  // namespace models
 
 }  // namespace millrace::nn

@@ -80,11 +80,11 @@ MILLRACE_ARCHITECTURE(bag){
                  {"ngram_rows", "rows that those vectors share, by a hash", int64_t{1} << 17, 2, 1 << 28},
                  dropout_setting()},
     .make =
-        [](const Settings& settings, const ModelOptions& given) {
+        [](const std::string& kind, const Settings& settings, const ModelOptions& given) {
           const ModelOptions options = sized(given, settings);
           if (options.tokens) fail<InputError>("the model 'bag' gives classes, it cannot predict tokens");
           return model_of_tokens(
-              "bag", options,
+              kind, options,
               std::make_shared<Bag>(options, settings.integer("ngrams"), settings.integer("ngram_rows")),
               false);
         },

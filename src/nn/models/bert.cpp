@@ -69,16 +69,16 @@ class Bert : public Module {
   Tensor* token_bias_ = nullptr;
 };
 
-Model bert(const Settings& settings, const ModelOptions& given) {
+Model bert(const std::string& kind, const Settings& settings, const ModelOptions& given) {
   const ModelOptions options = sized(given, settings);
   require_heads(options);
   const BertSizes sizes = {settings.integer("intermediate"), settings.integer("positions"),
                            settings.integer("types"),        settings.number("epsilon"),
                            settings.text("pooling"),         settings.flag("normalise")};
-  if (const int64_t length = text_length("bert", options); length > sizes.positions)
+  if (const int64_t length = text_length(kind, options); length > sizes.positions)
     fail<InputError>("model.positions = {}: texts of input.length = {} have more places", sizes.positions,
                      length);
-  return model_of_tokens("bert", options,
+  return model_of_tokens(kind, options,
                          std::make_shared<Bert>(options, sizes, options.classes ? options.classes : 2),
                          options.tokens);
 }

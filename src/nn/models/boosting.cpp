@@ -322,10 +322,7 @@ MILLRACE_ARCHITECTURE(boosting){
     .takes = "table",
     .settings = boosting_settings(),
     .fitted = true,
-    .make =
-        [](const Settings& settings, const ModelOptions& options) {
-          return fitted_model_of<Boosting>("boosting", settings, options);
-        },
+    .make = table_model<Boosting>,
 };
 
 }  // namespace millrace::nn::models

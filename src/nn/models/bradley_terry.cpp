@@ -30,11 +30,11 @@ class BradleyTerry final : public Module {
   Tensor& strengths_;
 };
 
-Model bradley_terry(const Settings& /*settings*/, const ModelOptions& options) {
+Model bradley_terry(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
   constexpr int64_t usual = 100;
   const int64_t ids = options.ids.empty() ? usual + 2 : options.ids[0];
   if (ids < 4) fail<InputError>("bradley_terry: duels are of two names or more, not of {}", ids - 2);
-  return {"bradley_terry",
+  return {kind,
           std::make_shared<BradleyTerry>(ids - 2),
           {{"names", batch_of({2}, i64), 0, static_cast<double>(ids)}},
           Task::classes};

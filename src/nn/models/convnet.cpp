@@ -7,8 +7,8 @@
 namespace millrace::nn::models {
 namespace {
 
-Model convnet(const Settings& /*settings*/, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {1, 32, 32}, "convnet");
+Model convnet(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {1, 32, 32}, kind);
   if (input[1].size() < 16 || input[2].size() < 16)
     fail<InputError>("convnet needs pictures of at least 16 × 16, not {}", input.str());
   auto layers = std::make_shared<Sequential>();
@@ -21,7 +21,7 @@ Model convnet(const Settings& /*settings*/, const ModelOptions& options) {
   append_conv_norm(*layers, in, 128, 3, {.padding = 1}, nn::relu());
   layers->append(nn::global_avg_pool());
   layers->append(std::make_shared<Linear>(128, options.classes ? options.classes : 10));
-  return {"convnet", layers, {{"x0", batch_of(input)}}};
+  return {kind, layers, {{"x0", batch_of(input)}}};
 }
 
 }  // namespace

@@ -50,10 +50,10 @@ class Dlrm : public Module {
   Sequential& mlp_;
 };
 
-Model dlrm(const Settings& settings, const ModelOptions& options) {
+Model dlrm(const std::string& kind, const Settings& settings, const ModelOptions& options) {
   const int64_t vector = settings.integer("vector");
   if (options.numbers == 0 && options.ids.empty())
-    return {"dlrm",
+    return {kind,
             std::make_shared<Dlrm>(usual_numbers, std::vector<int64_t>(usual_categories, buckets), vector, 0),
             {{"x0", batch_of({usual_numbers})},
              {"x1", batch_of({usual_categories}, i64), 0, static_cast<double>(buckets)}},
@@ -61,8 +61,8 @@ Model dlrm(const Settings& settings, const ModelOptions& options) {
   if (options.ids.empty())
     fail<InputError>(
         "dlrm is for tables with categories, and this one has none; the model 'table' takes any");
-  const ModelOptions columns = table_columns_of(options, "dlrm");
-  return {"dlrm",
+  const ModelOptions columns = table_columns_of(options, kind);
+  return {kind,
           std::make_shared<Dlrm>(columns.numbers, columns.ids, vector, options.classes ? options.classes : 2),
           inputs_of_table(columns)};
 }

@@ -9,15 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <millrace/array.h>
 #include <millrace/nn.h>
-#include <millrace/settings.h>
-
-#include "nn/models/models.h"
 
 namespace millrace::nn {
 
@@ -76,15 +72,6 @@ namespace models {
 /// ids]: of each id as many columns as there are, of which one is 1.
 Tensor table_columns(std::span<const Tensor> inputs, const ModelOptions& options);
 int64_t table_width(const ModelOptions& options);
-
-/// The architecture `kind` of tables, whose module is made of options and settings: of two classes, where the
-/// options do not say.
-template <typename Own>
-Model fitted_model_of(const std::string& kind, const Settings& settings, const ModelOptions& given) {
-  ModelOptions options = table_columns_of(given, kind);
-  if (options.classes == 0) options.classes = 2;
-  return {kind, std::make_shared<Own>(options, settings), inputs_of_table(options), Task::classes};
-}
 
 /// One round, in which the module learns all: its learn(data).
 template <typename Own>

@@ -24,11 +24,11 @@ Initialiser weights_and_vectors(int64_t weights, double deviation) {
 /// A row of each table is the weight of each output, then each output's vector.
 class FactorisationMachine final : public Module {
  public:
-  FactorisationMachine(const ModelOptions& o, int64_t outputs, int64_t factors, double deviation)
-      : numbers_(o.numbers), outputs_(outputs), factors_(factors) {
-    const int64_t width = outputs * (1 + factors);
-    const Initialiser draw = weights_and_vectors(outputs, deviation);
-    bias_ = &parameter("bias", {outputs}, init::constant(0));
+  FactorisationMachine(const ModelOptions& o, const Settings& settings)
+      : numbers_(o.numbers), outputs_(o.classes), factors_(settings.integer("factors")) {
+    const int64_t width = outputs_ * (1 + factors_);
+    const Initialiser draw = weights_and_vectors(outputs_, settings.number("deviation"));
+    bias_ = &parameter("bias", {outputs_}, init::constant(0));
     if (numbers_ > 0) of_numbers_ = &parameter("numbers.weight", {numbers_, width}, draw);
     for (size_t c = 0; c < o.ids.size(); ++c)
       tables_.push_back(&parameter(fmt::format("category{}.weight", c), {o.ids[c], width}, draw));
@@ -62,14 +62,6 @@ class FactorisationMachine final : public Module {
   std::vector<Tensor*> tables_;
 };
 
-Model factorisation_machine(const Settings& settings, const ModelOptions& given) {
-  const ModelOptions options = table_columns_of(given, "fm");
-  return {"fm",
-          std::make_shared<FactorisationMachine>(options, options.classes ? options.classes : 2,
-                                                 settings.integer("factors"), settings.number("deviation")),
-          inputs_of_table(options)};
-}
-
 }  // namespace
 
 MILLRACE_ARCHITECTURE(fm){
@@ -78,7 +70,7 @@ MILLRACE_ARCHITECTURE(fm){
     .takes = "table",
     .settings = {{"factors", "of the vectors", int64_t{8}, 1, 1 << 12},
                  {"deviation", "that the vectors are drawn with", 0.01, 0, 10}},
-    .make = factorisation_machine,
+    .make = table_model<FactorisationMachine>,
 };
 
 }  // namespace millrace::nn::models

@@ -6,8 +6,8 @@
 namespace millrace::nn::models {
 namespace {
 
-Model lenet(const Settings& /*settings*/, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {1, 28, 28}, "lenet");
+Model lenet(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {1, 28, 28}, kind);
   const auto after = [](int64_t size) { return ((size - 4) / 2 - 4) / 2; };  // two 5×5 windows and halvings
   const int64_t features = 32 * after(input[1].size()) * after(input[2].size());
   if (features <= 0) fail<InputError>("lenet needs pictures of at least 16 × 16, not {}", input.str());
@@ -24,7 +24,7 @@ Model lenet(const Settings& /*settings*/, const ModelOptions& options) {
   body->append(std::make_shared<Linear>(128, options.classes ? options.classes : 10));
   auto whole = std::make_shared<Sequential>();
   whole->append("body", body);
-  return {"lenet", whole, {{"x0", batch_of(input)}}};
+  return {kind, whole, {{"x0", batch_of(input)}}};
 }
 
 }  // namespace

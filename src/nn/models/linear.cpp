@@ -9,12 +9,12 @@ namespace {
 /// Begins at 0, where nothing is known: how it is drawn would only cost a solver steps.
 class LinearTable final : public Module {
  public:
-  LinearTable(const ModelOptions& o, int64_t outputs) : numbers_(o.numbers) {
-    if (numbers_ > 0) weight_ = &parameter("weight", {outputs, numbers_}, init::constant(0));
-    bias_ = &parameter("bias", {outputs}, init::constant(0));
+  LinearTable(const ModelOptions& o, const Settings& /*settings*/) : numbers_(o.numbers) {
+    if (numbers_ > 0) weight_ = &parameter("weight", {o.classes, numbers_}, init::constant(0));
+    bias_ = &parameter("bias", {o.classes}, init::constant(0));
     for (size_t c = 0; c < o.ids.size(); ++c)
       tables_.push_back(
-          &parameter(fmt::format("category{}.weight", c), {o.ids[c], outputs}, init::constant(0)));
+          &parameter(fmt::format("category{}.weight", c), {o.ids[c], o.classes}, init::constant(0)));
   }
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
@@ -33,19 +33,13 @@ class LinearTable final : public Module {
   std::vector<Tensor*> tables_;  // of each category a row a value: the weights of a one-hot code
 };
 
-Model linear_table(const Settings& /*settings*/, const ModelOptions& given) {
-  const ModelOptions options = table_columns_of(given, "linear");
-  return {"linear", std::make_shared<LinearTable>(options, options.classes ? options.classes : 2),
-          inputs_of_table(options)};
-}
-
 }  // namespace
 
 MILLRACE_ARCHITECTURE(linear_table){
     .name = "linear",
     .doc = "a weight for each number and each value of a category: linear and logistic regression",
     .takes = "table",
-    .make = linear_table,
+    .make = table_model<LinearTable>,
 };
 
 }  // namespace millrace::nn::models

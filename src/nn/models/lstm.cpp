@@ -79,8 +79,7 @@ MILLRACE_ARCHITECTURE(lstm){
     .doc = "LSTM layers over tokens; classes",
     .takes = "tokens",
     .settings = recurrent_settings(),
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return recurrent_text<LSTM>("lstm", settings, options); },
+    .make = recurrent_text<LSTM>,
 };
 
 MILLRACE_ARCHITECTURE(gru){
@@ -88,8 +87,7 @@ MILLRACE_ARCHITECTURE(gru){
     .doc = "GRU layers over tokens; classes",
     .takes = "tokens",
     .settings = recurrent_settings(),
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return recurrent_text<GRU>("gru", settings, options); },
+    .make = recurrent_text<GRU>,
 };
 
 }  // namespace millrace::nn::models

@@ -6,10 +6,10 @@
 namespace millrace::nn::models {
 namespace {
 
-Model mlp(const Settings& /*settings*/, const ModelOptions& options) {
+Model mlp(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
   if (!options.ids.empty())
     fail<InputError>("mlp takes numbers only; the model 'table' takes categories too");
-  const int64_t columns = usual_columns(options, "mlp");
+  const int64_t columns = usual_columns(options, kind);
   auto layers = std::make_shared<Sequential>();
   int64_t in = columns;
   for (const int64_t width : {128, 64}) {
@@ -19,7 +19,7 @@ Model mlp(const Settings& /*settings*/, const ModelOptions& options) {
     in = width;
   }
   layers->append(std::make_shared<Linear>(in, options.classes ? options.classes : 2));
-  return {"mlp", layers, {{"x0", batch_of({columns})}}};
+  return {kind, layers, {{"x0", batch_of({columns})}}};
 }
 
 }  // namespace

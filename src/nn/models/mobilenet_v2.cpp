@@ -17,8 +17,8 @@ std::shared_ptr<Module> inverted_residual(int64_t in, int64_t out, int64_t strid
   return plain;
 }
 
-Model mobilenet_v2(const Settings& /*settings*/, const ModelOptions& options) {
-  const Shape input = picture_shape(options, {3, 224, 224}, "mobilenet_v2");
+Model mobilenet_v2(const std::string& kind, const Settings& /*settings*/, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {3, 224, 224}, kind);
   struct Stage {
     int64_t expand, out;
     int repeats;
@@ -42,7 +42,7 @@ Model mobilenet_v2(const Settings& /*settings*/, const ModelOptions& options) {
   whole->append("features", features);
   whole->append("", global_avg_pool());
   whole->append("head", std::make_shared<Linear>(1280, options.classes ? options.classes : 1000));
-  return {"mobilenet_v2", whole, {{"x0", batch_of(input)}}};
+  return {kind, whole, {{"x0", batch_of(input)}}};
 }
 
 }  // namespace

@@ -184,10 +184,7 @@ MILLRACE_ARCHITECTURE(naive_bayes){
                   "this share of the largest variance of all columns is added to each variance", 1e-9, 1e-15,
                   1.0}},
     .fitted = true,
-    .make =
-        [](const Settings& settings, const ModelOptions& options) {
-          return fitted_model_of<NaiveBayes>("naive_bayes", settings, options);
-        },
+    .make = table_model<NaiveBayes>,
 };
 
 }  // namespace millrace::nn::models

@@ -104,10 +104,7 @@ MILLRACE_ARCHITECTURE(nearest_neighbours){
                   1e18,
                   {"uniform", "distance"}}},
     .fitted = true,
-    .make =
-        [](const Settings& settings, const ModelOptions& options) {
-          return fitted_model_of<NearestNeighbours>("nearest_neighbours", settings, options);
-        },
+    .make = table_model<NearestNeighbours>,
 };
 
 }  // namespace millrace::nn::models

@@ -61,10 +61,7 @@ Model resnet(const std::string& kind, const Settings& settings, const ModelOptio
 }
 
 Architecture resnet_kind(const char* name, const char* doc) {
-  const auto make = [kind = std::string(name)](const Settings& settings, const ModelOptions& options) {
-    return resnet(kind, settings, options);
-  };
-  return {.name = name, .doc = doc, .takes = "picture", .settings = {drop_path_setting()}, .make = make};
+  return {.name = name, .doc = doc, .takes = "picture", .settings = {drop_path_setting()}, .make = resnet};
 }
 
 }  // namespace

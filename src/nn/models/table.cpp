@@ -8,9 +8,10 @@
 namespace millrace::nn::models {
 namespace {
 
+/// Each category has embeddings of half as many numbers as it has ids, 2 to 32.
 class Table final : public Module {
  public:
-  Table(const ModelOptions& o, int64_t outputs) : numbers_(o.numbers) {
+  Table(const ModelOptions& o, const Settings& /*settings*/) : numbers_(o.numbers) {
     int64_t width = o.numbers;
     for (size_t c = 0; c < o.ids.size(); ++c) {
       const int64_t own = std::clamp<int64_t>((o.ids[c] + 1) / 2, 2, 32);
@@ -24,7 +25,7 @@ class Table final : public Module {
       if (o.dropout > 0) mlp.append(std::make_shared<Dropout>(o.dropout));
       width = o.width;
     }
-    mlp.append(std::make_shared<Linear>(width, outputs));
+    mlp.append(std::make_shared<Linear>(width, o.classes));
     mlp_ = &mlp;
   }
 
@@ -45,13 +46,6 @@ class Table final : public Module {
   Sequential* mlp_ = nullptr;
 };
 
-/// Each category has embeddings of half as many numbers as it has ids, 2 to 32.
-Model table(const Settings& settings, const ModelOptions& given) {
-  const ModelOptions options = table_columns_of(sized(given, settings), "table");
-  return {"table", std::make_shared<Table>(options, options.classes ? options.classes : 2),
-          inputs_of_table(options), Task::classes};
-}
-
 }  // namespace
 
 MILLRACE_ARCHITECTURE(table){
@@ -59,7 +53,7 @@ MILLRACE_ARCHITECTURE(table){
     .doc = "layers over the numbers of a table and embeddings of its categories",
     .takes = "table",
     .settings = {width_setting(), depth_setting(), dropout_setting()},
-    .make = table,
+    .make = table_model<Table>,
 };
 
 }  // namespace millrace::nn::models

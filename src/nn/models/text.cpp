@@ -59,8 +59,7 @@ MILLRACE_ARCHITECTURE(gpt){
     .doc = "causal transformer; predicts the next token",
     .takes = "tokens",
     .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting(), drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return text_transformer("gpt", settings, options); },
+    .make = text_transformer,
 };
 
 MILLRACE_ARCHITECTURE(encoder){
@@ -68,8 +67,7 @@ MILLRACE_ARCHITECTURE(encoder){
     .doc = "transformer that sees both sides; classes, or tokens that were masked",
     .takes = "tokens",
     .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting(), drop_path_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return text_transformer("encoder", settings, options); },
+    .make = text_transformer,
 };
 
 }  // namespace millrace::nn::models

@@ -63,10 +63,8 @@ Model transformer(const std::string& kind, const Settings& settings, const Model
 }
 
 Architecture transformer_kind(const char* name, const char* doc) {
-  const auto make = [kind = std::string(name)](const Settings& settings, const ModelOptions& options) {
-    return transformer(kind, settings, options);
-  };
-  return {.name = name, .doc = doc, .takes = "tokens", .settings = {drop_path_setting()}, .make = make};
+  return {
+      .name = name, .doc = doc, .takes = "tokens", .settings = {drop_path_setting()}, .make = transformer};
 }
 
 }  // namespace

@@ -49,13 +49,13 @@ int64_t patch_of(const Settings& settings, int64_t height, int64_t width) {
       sizes.empty() ? "give input.size another value" : fmt::format("model.patch can be {}", sizes));
 }
 
-Model vit(const Settings& settings, const ModelOptions& given) {
+Model vit(const std::string& kind, const Settings& settings, const ModelOptions& given) {
   ModelOptions options = sized(given, settings);
   require_heads(options);
-  const Shape input = picture_shape(options, {3, 224, 224}, "vit");
+  const Shape input = picture_shape(options, {3, 224, 224}, kind);
   if (options.classes == 0) options.classes = 1000;
   const int64_t patch = patch_of(settings, input[1].size(), input[2].size());
-  return {"vit",
+  return {kind,
           std::make_shared<VisionTransformer>(options, input, patch, settings.number("drop_path")),
           {{"x0", batch_of(input)}}};
 }

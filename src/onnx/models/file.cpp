@@ -192,7 +192,7 @@ std::vector<std::string> external_data(const std::string& file) {
   return files;
 }
 
-Model onnx_file(const Settings& settings, const ModelOptions& options) {
+Model onnx_file(const std::string& /*kind*/, const Settings& settings, const ModelOptions& options) {
   const std::string& path = settings.text("onnx_file");
   if (path.empty())
     fail<InputError>("model.kind = \"onnx\" is a file: name it, as model.kind = \"model.onnx\"");
