@@ -170,13 +170,6 @@ struct Updates {
   }
 };
 
-/// The forward pass on symbols, its parts as values of the graph.
-struct Forward {
-  Graph graph;  // inputs: those of the step, without the optimiser's state
-  std::vector<Value> means;
-  std::vector<Value> buffers, trainable;
-};
-
 /// Symbols of all inputs before parameters; says in `made` how many of each kind there are.
 std::vector<Tensor> declare_inputs(const std::vector<TensorSpec>& data, const Optimizer& optimizer,
                                    TrainGraph& made) {
@@ -210,9 +203,17 @@ std::vector<Tensor> scalars_of(const StepResult& result, TrainGraph& made) {
   return scalars;
 }
 
-/// Runs `function` on symbols.
-Forward record(nn::Module& model, ModelScope& scope, const std::vector<TensorSpec>& data,
-               const StepFunction& function, const Optimizer& optimizer, TrainGraph& made) {
+/// The inputs of loss scaling.
+ScaleState scale_state(const Graph& graph, const TrainGraph& made) {
+  return {graph.inputs()[made.first_state()], graph.inputs()[made.first_state() + 1],
+          graph.inputs()[made.first_state() + 2]};
+}
+
+/// Runs `function` on symbols, and appends the backward pass, of a loss divided by the number of parts, and
+/// scaled when the step does so.
+Differentiated differentiate(nn::Module& model, ModelScope& scope, const std::vector<TensorSpec>& data,
+                             const StepFunction& function, const Optimizer& optimizer, int64_t parts,
+                             TrainGraph& made) {
   scope.use_symbols();
   std::vector<Tensor> symbols = declare_inputs(data, optimizer, made);
   StepResult result;
@@ -225,24 +226,13 @@ Forward record(nn::Module& model, ModelScope& scope, const std::vector<TensorSpe
   symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
   for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
   trace::Captured captured = scope.as_stored(trace::capture(symbols, wanted), made.first_parameter());
-  Forward forward;
-  forward.means = captured.values_of(std::span(wanted).first(scalars));
-  forward.buffers = captured.values_of(std::span(wanted).subspan(scalars));
+  std::vector<Value> trainable;
   for (const nn::Named& p : scope.parameters())
-    if (p.trainable) forward.trainable.push_back(captured.value_of(*p.tensor));
-  forward.graph = std::move(captured.graph);
-  return forward;
-}
-
-/// The inputs of loss scaling.
-ScaleState scale_state(const Graph& graph, const TrainGraph& made) {
-  return {graph.inputs()[made.first_state()], graph.inputs()[made.first_state() + 1],
-          graph.inputs()[made.first_state() + 2]};
-}
-
-/// Appends the backward pass, of a loss divided by the number of parts, and scaled when the step does so.
-Differentiated differentiate(Forward forward, int64_t parts, const TrainGraph& made) {
-  Differentiated all{std::move(forward.graph), std::move(forward.means), std::move(forward.buffers), {}};
+    if (p.trainable) trainable.push_back(captured.value_of(*p.tensor));
+  Differentiated all;
+  all.means = captured.values_of(std::span(wanted).first(scalars));
+  all.buffers = captured.values_of(std::span(wanted).subspan(scalars));
+  all.graph = std::move(captured.graph);
   ops::Build b(all.graph);
   Value loss = all.means[0];
   if (made.scales_loss) {
@@ -251,7 +241,7 @@ Differentiated differentiate(Forward forward, int64_t parts, const TrainGraph& m
   }
   if (parts > 1) loss = b.mul(loss, 1.0 / static_cast<double>(parts));
   if (made.scales_loss) loss = b.mul(loss, scale_state(all.graph, made).scale);
-  all.gradients = gradients(all.graph, loss, forward.trainable);
+  all.gradients = gradients(all.graph, loss, trainable);
   return all;
 }
 
@@ -343,7 +333,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.scales_loss = true;
     made.state = {"loss_scale", "good_steps", "skipped_steps"};
   }
-  Differentiated step = differentiate(record(model, scope, data, function, optimizer, made), parts, made);
+  Differentiated step = differentiate(model, scope, data, function, optimizer, parts, made);
   if (parts > 1)
     step = accumulate(step, parts, {made.data_inputs, made.key_input(), made.first_buffer()}, inputs);
   const std::vector<Trained> trained = trained_of(scope, optimizer.options, made.first_parameter());
