@@ -67,9 +67,7 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
     chosen.settle(key, kind, architecture.settings);
   for (const Setting& setting : architecture.settings)
     if (setting.path) chosen.settings.set(setting.name, expand(chosen.settings.text(setting.name)));
-  nn::Model model = architecture.make(kind, chosen.settings, options);
-  model.kind = kind;
-  return model;
+  return architecture.make(kind, chosen.settings, options);
 }
 
 /// Layers of the recipe's own behind the one tensor that an input gives.

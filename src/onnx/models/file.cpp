@@ -192,13 +192,13 @@ std::vector<std::string> external_data(const std::string& file) {
   return files;
 }
 
-Model onnx_file(const std::string& /*kind*/, const Settings& settings, const ModelOptions& options) {
+Model onnx_file(const std::string& kind, const Settings& settings, const ModelOptions& options) {
   const std::string& path = settings.text("onnx_file");
   if (path.empty())
     fail<InputError>("model.kind = \"onnx\" is a file: name it, as model.kind = \"model.onnx\"");
   const onnx::Model model = onnx::read_model(path);
   Model made;
-  made.kind = "onnx";
+  made.kind = kind;
   made.inputs = inputs_for(model, settings, options.given);
   onnx::ImportOptions import;
   for (const InputSpec& input : made.inputs) import.inputs[input.name] = input.type;
