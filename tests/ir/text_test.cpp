@@ -10,6 +10,7 @@
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "support/allocations.h"
+#include "support/refusal.h"
 #include "support/samples.h"
 
 using namespace millrace;
@@ -18,12 +19,7 @@ namespace {
 
 /// The message with which the text is refused.
 std::string refusal(std::string_view text) {
-  try {
-    Graph::parse(text);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return testing::refusal([&] { Graph::parse(text); });
 }
 
 std::string refused_node(std::string_view line) {

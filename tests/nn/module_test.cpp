@@ -7,6 +7,8 @@
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
+#include "support/refusal.h"
+
 using namespace millrace;
 
 namespace {
@@ -174,13 +176,8 @@ TEST_CASE("a model from lines has the shapes that they say, and says which line 
                                           {1, 28, 28});
   CHECK(model.module->find("7.weight")->shape() == Shape{10, 16 * 7 * 7});
   CHECK(model.module->find("4.0.shortcut.0.weight") != nullptr);
-  const auto message = [](const std::vector<std::string>& lines) -> std::string {
-    try {
-      nn::make_layers(lines, {1, 28, 28});
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto message = [](const std::vector<std::string>& lines) {
+    return testing::refusal([&] { nn::make_layers(lines, {1, 28, 28}); });
   };
   CHECK(message({"conv 8 3", "batchnorm"}) ==
         "layer \"batchnorm\": there is no layer 'batchnorm'; did you mean 'batch-norm'?");
@@ -259,13 +256,8 @@ TEST_CASE("mistakes in modules are told when they are made") {
 }
 
 TEST_CASE("numbers that no layer can have name the line") {
-  const auto message = [](const std::string& line, const Shape& input = {1, 8, 8}) -> std::string {
-    try {
-      nn::make_layers({line}, input);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no InputError";
+  const auto message = [](const std::string& line, const Shape& input = {1, 8, 8}) {
+    return testing::refusal([&] { nn::make_layers({line}, input); });
   };
   CHECK(message("conv 8 3 stride=1 stride=2")
             .starts_with("layer \"conv 8 3 stride=1 stride=2\": stride is given twice; write it as conv "));

@@ -83,15 +83,6 @@ std::string read_all(const std::function<std::unique_ptr<Dataset>()>& open) {
   return problem;
 }
 
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 std::vector<Truth> cifar20(const std::string& real_data) {
   std::ifstream file(real_data + "/formats/cifar20.json");
   std::vector<Truth> list;

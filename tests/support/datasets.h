@@ -7,6 +7,8 @@
 
 #include <millrace/dataset.h>
 
+#include "support/refusal.h"
+
 namespace millrace::testing {
 
 using Rows = std::vector<std::vector<data::Value>>;
@@ -27,9 +29,6 @@ data::Value bytes_value(const std::string& content);
 /// Reads and verifies all samples of the data set that `open` opens. "" or the Error's message; any other
 /// exception is let through.
 std::string read_all(const std::function<std::unique_ptr<data::Dataset>()>& open);
-
-/// The message of the InputError that `body` throws; "" when it throws none.
-std::string refusal(const std::function<void()>& body);
 
 /// What was put into the fixtures cifar20*: from cifar20.json.
 struct Truth {

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "data/formats/tar_members.h"
 #include "support/pictures.h"
+#include "support/refusal.h"
 
 namespace millrace::testing {
 
@@ -29,15 +30,5 @@ inline std::string members(int64_t count, const std::set<int64_t>& bad = {}, int
   return tar;
 }
 inline const std::string end_mark(1024, '\0');
-
-template <typename E, typename F>
-std::string message(const F& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace millrace::testing

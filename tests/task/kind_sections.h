@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.h"
 #include "support/rows_dataset.h"
 #include "task/input.h"
 #include "task/output.h"
@@ -78,15 +79,6 @@ std::map<std::string, double> judged(const task::Output& output, const std::vect
   std::map<std::string, double> values;
   for (const eval::Measured& each : measurement.finalize()) values[each.name] = each.value;
   return values;
-}
-
-inline std::string error_of(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace millrace::testing

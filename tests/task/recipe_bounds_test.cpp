@@ -5,6 +5,7 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
+#include "support/refusal.h"
 #include "task/recipe.h"
 #include "task/recipe_sections.h"
 
@@ -29,17 +30,14 @@ std::string range_error(const std::string& key, const std::string& value) {
 
 std::string setting_error(const Setting& setting, double value) {
   Settings settings({setting});
-  try {
+  return testing::refusal([&] {
     if (std::holds_alternative<int64_t>(setting.usual))
       settings.set(setting.name, static_cast<int64_t>(value));
     else if (std::holds_alternative<double>(setting.usual))
       settings.set(setting.name, value);
     else
       settings.set(setting.name, std::vector<double>{value});
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 }  // namespace

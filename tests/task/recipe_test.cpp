@@ -6,6 +6,7 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
+#include "support/refusal.h"
 #include "task/recipe_sections.h"
 
 using namespace millrace;
@@ -44,12 +45,7 @@ Recipe recipe_from(const std::string& text, std::vector<std::string> overrides =
 }
 
 std::string recipe_error(const std::string& text, std::vector<std::string> overrides = {}) {
-  try {
-    check_recipe(recipe_from(text, std::move(overrides)), "r.toml");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { check_recipe(recipe_from(text, std::move(overrides)), "r.toml"); });
 }
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

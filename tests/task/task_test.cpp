@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "support/refusal.h"
 #include "support/temp_folder.h"
 #include "task/draft.h"
 #include "task/open.h"
@@ -136,13 +137,8 @@ TEST_CASE("several inputs and outputs share the columns") {
 TEST_CASE("what cannot be recognised is said with the columns that there are") {
   const TempFolder folder;
   const std::string path = write_data(folder, "flats.csv", flats_csv());
-  const auto error_of = [&](std::vector<std::string> keys) -> std::string {
-    try {
-      (void)learn_from(path, std::move(keys));
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto error_of = [&](std::vector<std::string> keys) {
+    return testing::refusal([&] { (void)learn_from(path, std::move(keys)); });
   };
   CHECK(error_of({"output.column=prise"}).find("did you mean 'price'?") != std::string::npos);
   CHECK(error_of({"output.column=price", "output.kind=class", "input.mels=3"})

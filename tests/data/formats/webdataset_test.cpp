@@ -17,6 +17,7 @@
 #include "data/io/compression.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
+#include "support/refusal.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -54,16 +55,6 @@ Bytes bytes(const std::string& text) { return Bytes(std::vector<uint8_t>(text.be
 template <typename T>
 std::string raw(std::initializer_list<T> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
-}
-
-template <typename F>
-std::string refusal(F&& body) {
-  try {
-    body();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "data/order/order.h"
+#include "support/refusal.h"
 
 using namespace millrace;
 using namespace millrace::data;
@@ -49,12 +50,7 @@ bool is_permutation(std::vector<int64_t> indices) {
 }
 
 std::string error_of(const std::string& text, const Population& p) {
-  try {
-    (void)make(text, p);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { (void)make(text, p); });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "data/tools/verify.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
+#include "support/refusal.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -58,12 +59,7 @@ void check_same(const Dataset& a, const Dataset& b) {
 }
 
 std::string refusal(const std::string& condition, const Dataset& dataset) {
-  try {
-    (void)matching(dataset, Query::parse(condition));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { (void)matching(dataset, Query::parse(condition)); });
 }
 
 }  // namespace

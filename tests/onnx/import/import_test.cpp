@@ -17,6 +17,7 @@
 #include "ops/registry.h"
 #include "support/exported_network.h"
 #include "support/random_graph.h"
+#include "support/refusal.h"
 #include "support/samples.h"
 #include "support/temp_folder.h"
 
@@ -48,12 +49,7 @@ std::string model_of(const std::string& op, const std::string& input = "x") {
 }
 
 std::string refusal(const std::string& bytes) {
-  try {
-    (void)onnx::import_model(onnx::parse_model(bytes, "m.onnx"), {});
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return testing::refusal([&] { (void)onnx::import_model(onnx::parse_model(bytes, "m.onnx"), {}); });
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST_CASE("what is written is kept and read back, with bytes that are no UTF-8")
   CHECK(loaded->ignorance() == output->ignorance());
   CHECK(loaded->encoding() == output->encoding());
   CHECK(targets_of<int64_t>(*loaded, texts({"\xe9", "..a", "b."})) == std::vector<int64_t>{2, 0, 1});
-  CHECK(error_of([] {
+  CHECK(refusal([] {
           task::output_kinds().at("class").load(output_section("class"), "{\"column\": \"x\"}", {});
         }).starts_with("what the checkpoint knows of output is damaged"));
 }
@@ -92,17 +92,17 @@ TEST_CASE("a pattern finds the class in a text, and says which text has none") {
   const Items items = {{"pattern", std::string("_([a-z]+)\\.wav$")}};
   const auto output = learnt_output("class", items, texts({"1_no.wav", "2_yes.wav", "3_no.wav"}));
   CHECK(output->classes() == ClassNames{"no", "yes"});
-  CHECK(error_of([&] { targets_of<int64_t>(*output, texts({"4.wav"})); }) ==
+  CHECK(refusal([&] { targets_of<int64_t>(*output, texts({"4.wav"})); }) ==
         "rows#0: its label, '4.wav', does not match output.pattern");
 }
 
 TEST_CASE("an unknown class or a missing one is named; in a stream the sample is bad") {
   const auto output = learnt_output("class", {}, texts({"ham", "spam"}));
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           targets_of<int64_t>(*output, texts({"ham", "eggs"}));
         }) == "rows#1: has the class 'eggs', which the model does not know (it knows ham, spam)");
   const auto missing = rows_of({{"label", ColumnKind::text}}, {{std::string("ham")}, {data::Value()}});
-  CHECK(error_of([&] { learnt_output("class", {}, missing); }).starts_with("rows#1: has no label"));
+  CHECK(refusal([&] { learnt_output("class", {}, missing); }).starts_with("rows#1: has no label"));
 
   task::Recipe recipe;
   task::Reading stream{recipe, texts({"eggs"})};
@@ -130,7 +130,7 @@ TEST_CASE("a list of classes fixes their order, and is all that there is of a st
   const auto named = kind.learn(output_section("class", {{"classes", ClassNames{"cat", "dog"}}}), stream, {});
   CHECK(targets_of<int64_t>(*named, numbers({1, 0})) == std::vector<int64_t>{1, 0});
   CHECK(std::isnan(named->ignorance()));
-  CHECK(error_of([&] { (void)kind.learn(output_section("class"), stream, {}); }).find("set output.classes") !=
+  CHECK(refusal([&] { (void)kind.learn(output_section("class"), stream, {}); }).find("set output.classes") !=
         std::string::npos);
 }
 
@@ -203,13 +203,13 @@ TEST_CASE("texts and few whole numbers are classes; real numbers and many whole 
 
 TEST_CASE("a loss that does not apply, or is told what it does not know, is refused by its key") {
   const auto samples = texts({"a", "b"});
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           learnt_output("class", {{"loss", std::string("mse")}}, samples);
         }).starts_with("output.loss = \"mse\" does not apply to an output of kind class"));
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           learnt_output("class", {{"loss", std::string("cross-entorpy")}}, samples);
         }).find("did you mean 'cross-entropy'?") != std::string::npos);
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           learnt_output("class", {{"loss.label_smoothing", 2.0}}, samples);
         }).starts_with("output.loss.label_smoothing must be from 0"));
   const auto smooth = learnt_output("class", {{"loss.label_smoothing", 0.2}}, samples);

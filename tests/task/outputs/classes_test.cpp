@@ -21,7 +21,7 @@ TEST_CASE("classes: labels of a text, kept and read back") {
   const auto loaded =
       task::output_kinds().at("classes").load(output_section("classes"), output->encoding(), {});
   CHECK(loaded->encoding() == output->encoding());
-  CHECK(error_of([&] { targets_of<float>(*loaded, column({"blue"})); }) ==
+  CHECK(refusal([&] { targets_of<float>(*loaded, column({"blue"})); }) ==
         "rows#0: has the label 'blue', which the model does not know (it knows green, red, round)");
   const auto values =
       judged(*output, {-1, 1, -1, 1, -1, -1, 9, 9, 9}, std::vector<float>{0, 1, 1, 0, 0, 0, 0, 0, 0},
@@ -45,7 +45,7 @@ TEST_CASE("classes: lists of labels") {
   CHECK(targets_of<float>(*output, column({text(R"(["red","a,b"])"), text("null")})) ==
         std::vector<float>{1, 0, 1, 0, 0, 0});
   for (const char* wrong : {R"({"red": 1})", "[1, 2]", R"(["red")", "\"red\""})
-    CHECK(error_of([&] { targets_of<float>(*output, column({text(wrong)})); }) ==
+    CHECK(refusal([&] { targets_of<float>(*output, column({text(wrong)})); }) ==
           "rows#0: its tags is no list of texts, which are the labels that hold");
 }
 
@@ -57,5 +57,5 @@ TEST_CASE("classes: columns of zeros and ones") {
   CHECK(output->classes() == std::vector<std::string>{"b", "a"});
   CHECK(targets_of<float>(*output, samples) == std::vector<float>{0, 1, 1, 0, 1, 1});
   const auto wrong = rows_of({{"a", ColumnKind::integer}, {"b", ColumnKind::real}}, {{int64_t{2}, 0.0}});
-  CHECK(error_of([&] { targets_of<float>(*output, wrong); }).starts_with("rows#0: its a is neither 0 nor 1"));
+  CHECK(refusal([&] { targets_of<float>(*output, wrong); }).starts_with("rows#0: its a is neither 0 nor 1"));
 }

@@ -90,13 +90,13 @@ TEST_CASE("numbers: several columns, what is kept of them, and how they are told
 }
 
 TEST_CASE("numbers: what is missing or no number is named") {
-  CHECK(error_of([] {
+  CHECK(refusal([] {
           learnt_output("number", of_price, prices({1, NAN}));
         }).starts_with("rows#1: its price is nan"));
   const auto missing = rows_of({{"price", ColumnKind::real}}, {{1.0}, {data::Value()}});
-  CHECK(error_of([&] { learnt_output("number", of_price, missing); }).starts_with("rows#1: has no price"));
+  CHECK(refusal([&] { learnt_output("number", of_price, missing); }).starts_with("rows#1: has no price"));
   const auto output = learnt_output("number", of_price, prices({1, 2}));
   const auto texts = rows_of({{"price", ColumnKind::text}}, {{std::string("1e3")}, {std::string("much")}});
-  CHECK(error_of([&] { targets_of<float>(*output, texts); }) ==
+  CHECK(refusal([&] { targets_of<float>(*output, texts); }) ==
         "rows#1: its price is 'much', which is no number");
 }

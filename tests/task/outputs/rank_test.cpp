@@ -115,10 +115,10 @@ TEST_CASE("queries: what a row is made of is learnt from all rows, and kept") {
   CHECK(made.shape() == Shape{1, 2, 1});
   CHECK(made.to_array().at(0) == doctest::Approx(-1.25 / std::sqrt(17.5 / 24)));
   CHECK(made.to_array().at(1) == doctest::Approx(-made.to_array().at(0)));
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           (void)task::input_kinds().at("queries").load(input_section("queries"), "{}");
         }).find("damaged") != std::string::npos);
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           const task::Reading plain{recipe, rows_alone(), {}};
           (void)task::input_kinds().at("queries").learn(input_section("queries"), plain);
         }).find("data.group = \"query\"") != std::string::npos);
@@ -156,11 +156,11 @@ TEST_CASE("rank: what is learnt of relevances, and how predictions are told") {
 
 TEST_CASE("rank: what cannot be relevances is refused, with its place") {
   const auto why = [](std::vector<int64_t> relevance) {
-    return error_of([&] { (void)learnt_output("rank", by_label, queries(std::move(relevance))); });
+    return refusal([&] { (void)learnt_output("rank", by_label, queries(std::move(relevance))); });
   };
   CHECK(why({2, 0, 1, -3, 0, 0}).find("its label is -3; relevances are numbers from 0") != std::string::npos);
   CHECK(why({2, 0, 1, 4000, 0, 0}).find("its label is 4000") != std::string::npos);
-  CHECK(error_of([&] {
+  CHECK(refusal([&] {
           (void)learnt_output("rank", by_label, rows_alone());
         }).find("data.group = \"query\"") != std::string::npos);
   CHECK(learnt_output("rank", by_label, queries({1, 1, 0, 0, 0, 1}))->notes()[0].find("leaves nothing") !=

@@ -12,6 +12,7 @@
 #include "data/codecs/sounds/mel.h"
 #include "data/codecs/sounds/mel_graph.h"
 #include "data/codecs/sounds/sound.h"
+#include "support/refusal.h"
 
 using namespace millrace;
 using namespace millrace::data;
@@ -160,13 +161,8 @@ TEST_CASE("mel spectrograms are librosa's") {
 }
 
 TEST_CASE("mel spectrograms that cannot be are refused") {
-  const auto refusal = [](MelOptions options) -> std::string {
-    try {
-      MelSpectrogram mel(options);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto refusal = [](MelOptions options) {
+    return testing::refusal([&] { MelSpectrogram mel(options); });
   };
   CHECK(refusal({.fft = 401}).find("even number") != std::string::npos);
   CHECK(refusal({.fft = 256, .window = 400}).find("does not fit") != std::string::npos);

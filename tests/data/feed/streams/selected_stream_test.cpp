@@ -36,13 +36,12 @@ TEST_CASE("a condition chooses the samples of a stream that it chooses of the in
     CAPTURE(condition);
     CHECK(chosen(condition) == matching(*dataset, Query::parse(condition)));
   }
-  CHECK(message<InputError>([&] {
+  CHECK(refusal([&] {
           chosen("label = 7");
         }).find("no sample matches the condition label = 7, of 40") != std::string::npos);
-  CHECK(message<InputError>([&] { chosen("lable = 1"); }).find("did you mean 'cls'") != std::string::npos);
-  CHECK(message<InputError>([&] { chosen("label = 'x'"); }).find("holds numbers; this is a text") !=
-        std::string::npos);
-  CHECK(message<InputError>([&] { chosen("label ="); }) != "nothing was thrown");
+  CHECK(refusal([&] { chosen("lable = 1"); }).find("did you mean 'cls'") != std::string::npos);
+  CHECK(refusal([&] { chosen("label = 'x'"); }).find("holds numbers; this is a text") != std::string::npos);
+  CHECK(refusal([&] { chosen("label ="); }) != "");
 }
 
 TEST_CASE("what a record of a stream lacks is missing, and what cannot be read is kept to be counted") {
@@ -62,5 +61,5 @@ TEST_CASE("what a record of a stream lacks is missing, and what cannot be read i
   CHECK(chosen("t = 'x' or n = 2") == std::vector<int64_t>{0, 1, 4});
   CHECK(chosen("not t = 'x'") == std::vector<int64_t>{3, 4});
   CHECK(chosen("n not in (1, 2)") == std::vector<int64_t>{3, 4});
-  CHECK(message<InputError>([&] { chosen("t = 'z'"); }).find("no sample matches") != std::string::npos);
+  CHECK(refusal([&] { chosen("t = 'z'"); }).find("no sample matches") != std::string::npos);
 }

@@ -140,7 +140,7 @@ TEST_CASE("a pipe that gives other data, less of it, or fails says so, and the c
     put_file(path, all.substr(0, members(20).size() + 600));
     const auto feed = stream_feed_of(pipe + "; exit 4", stream_options(6, 36));
     int done = 0;
-    const std::string why = message<IoError>([&] {
+    const std::string why = refusal<IoError>([&] {
       for (; done < 6; ++done) {
         const bool same =
             take_stream_batches(*feed, 1)[0].indices == whole[static_cast<size_t>(done)].indices;
@@ -149,7 +149,7 @@ TEST_CASE("a pipe that gives other data, less of it, or fails says so, and the c
     });
     CHECK(why.find("exit status 4") != std::string::npos);
     CHECK(done == 2);  // 20 samples, of which the buffer keeps 7
-    CHECK(message<IoError>([&] { feed->next(); }) == why);
+    CHECK(refusal<IoError>([&] { feed->next(); }) == why);
     cursor = feed->cursor();
   }
   const auto resumed = [&] {
@@ -161,10 +161,9 @@ TEST_CASE("a pipe that gives other data, less of it, or fails says so, and the c
   const auto rest = resumed();
   CHECK(std::equal(rest.begin(), rest.end(), whole.begin() + 2));
   put_file(path, members(10) + end_mark);
-  CHECK(message<InputError>(resumed).find("gives other data than when the run was saved") !=
-        std::string::npos);
+  CHECK(refusal(resumed).find("gives other data than when the run was saved") != std::string::npos);
   put_file(path, members(40, {12, 13, 14, 15, 16, 17, 18}) + end_mark);
-  CHECK(message<InputError>(resumed).find("is another than when the run was saved") != std::string::npos);
+  CHECK(refusal(resumed).find("is another than when the run was saved") != std::string::npos);
 }
 
 TEST_CASE("a stream that stalls can be waited for, given up and gone on with") {
@@ -243,10 +242,10 @@ TEST_CASE("parts are made for the first samples of a stream, as many as they nee
   CHECK_THROWS_WITH_AS(feed_of_stream(open_stream(pipe), stream_options(2, 4), refuse),
                        "\"zero\" is too small", InputError);
   put_file(path, members(6, {0, 1, 2, 3, 4, 5}) + end_mark);
-  CHECK(message<InputError>([&] { stream_feed_of(path, stream_options(2, 4)); }) ==
+  CHECK(refusal([&] { stream_feed_of(path, stream_options(2, 4)); }) ==
         path + ": none of its first 6 samples is a picture");
   put_file(path, "{broken\n{broken\n");
-  CHECK(message<InputError>([&] {
+  CHECK(refusal([&] {
           stream_feed_of(path, stream_options(2, 4));
         }).find("none of its first 2 samples can be read (the first: ") != std::string::npos);
 }
