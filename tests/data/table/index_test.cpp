@@ -12,6 +12,7 @@
 #include "data/formats/shard_index.h"
 #include "data/table/query.h"
 #include "data/tools/verify.h"
+#include "support/datasets.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/refusal.h"
@@ -46,14 +47,7 @@ void check_same(const Dataset& a, const Dataset& b) {
     CHECK(a.name(i) == b.name(i));
     for (size_t c = 0; c < a.columns().size(); ++c) {
       CHECK(a.has(i, c) == b.has(i, c));
-      const Value x = a.read(i, c), y = b.read(i, c);
-      REQUIRE(x.index() == y.index());
-      if (const auto* bytes = std::get_if<Bytes>(&x))
-        CHECK(bytes->text() == std::get<Bytes>(y).text());
-      else if (const auto* array = std::get_if<Array>(&x))
-        CHECK(array->identical(std::get<Array>(y)));
-      else
-        CHECK(value_text(x, a.columns()[c].kind) == value_text(y, b.columns()[c].kind));
+      CHECK(same(a.read(i, c), b.read(i, c)));
     }
   }
 }
