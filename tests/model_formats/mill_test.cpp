@@ -50,6 +50,21 @@ SessionModel mill_lenet(bool weights_beside = false) {
   return made;
 }
 
+/// y of x, rows of so many numbers, whose graph is emitted for each batch by itself.
+SessionModel mill_rows(int64_t width, const std::function<Value(Graph&, int64_t batch, Value x)>& emit) {
+  SessionModel made;
+  made.inputs = {{"x", {f32, {Dim::named("batch"), width}}}};
+  made.outputs = {{"y", {f32, {Dim::named("batch"), width}}}};
+  made.graph = [width, emit](const Bindings& sizes) {
+    Graph graph;
+    const int64_t batch = sizes.at("batch");
+    const Value x = graph.input("x", {f32, {batch, width}});
+    graph.set_outputs({emit(graph, batch, x)}, {"y"});
+    return graph;
+  };
+  return made;
+}
+
 Array mill_pictures(int64_t count) {
   Array array(f32, {count, 1, 12, 12});
   RandomStream random(5, 1);
@@ -120,18 +135,10 @@ TEST_CASE("nothing is compiled for a built model, though the cache is empty") {
 
 TEST_CASE("a built model whose graph differs from size to size runs for those that it was built for") {
   testing::TempFolder folder;
-  SessionModel model;
-  model.inputs = {{"x", {f32, {Dim::named("batch"), 5}}}};
-  model.outputs = {{"y", {f32, {Dim::named("batch"), 5}}}};
-  model.graph = [](const Bindings& sizes) {
-    Graph graph;
-    const int64_t batch = sizes.at("batch");
-    const Value x = graph.input("x", {f32, {batch, 5}});
-    graph.set_outputs({graph.add(batch % 3 == 1 ? "tanh" : "exp", {x})}, {"y"});
-    return graph;
-  };
-  const std::filesystem::path path = mill_built(folder, model);
-  const Session built = Session::load(path);
+  const SessionModel model = mill_rows(5, [](Graph& graph, int64_t batch, Value x) {
+    return graph.add(batch % 3 == 1 ? "tanh" : "exp", {x});
+  });
+  const Session built = Session::load(mill_built(folder, model));
   CHECK(built.run({{Array::full(f32, {4, 5}, 0)}})[0].at(7) == 0);
   CHECK_THROWS_WITH_AS(built.run({{Array::full(f32, {6, 5}, 0)}}),
                        doctest::Contains("was not built for batch=6; it was for batch=1; batch=4"),
@@ -140,21 +147,14 @@ TEST_CASE("a built model whose graph differs from size to size runs for those th
 
 TEST_CASE("states that begin with zeros, as many as there are rows, are no numbers of one size") {
   testing::TempFolder folder;
-  SessionModel model;
-  model.inputs = {{"x", {f32, {Dim::named("batch"), 40}}}};
-  model.outputs = {{"y", {f32, {Dim::named("batch"), 40}}}};
-  model.graph = [](const Bindings& sizes) {
-    Graph graph;
-    const int64_t batch = sizes.at("batch");
-    const Value x = graph.input("x", {f32, {batch, 40}});
+  const SessionModel model = mill_rows(40, [](Graph& graph, int64_t batch, Value x) {
     const Value state = graph.constant(Array::full(f32, {batch, 40}, 0.5));
     const Value weights = graph.constant(Array::full(f32, {40, 40}, 0.125));  // uniform, but of one size
     const Value product = graph.add("matmul", {graph.add("maximum", {x, state}), weights});
     Array bias(f32, {batch, 40});  // a row for each, all alike
     for (int64_t i = 0; i < bias.count(); ++i) bias.set(i, static_cast<double>(i % 40));
-    graph.set_outputs({graph.add("add", {product, graph.constant(std::move(bias))})}, {"y"});
-    return graph;
-  };
+    return graph.add("add", {product, graph.constant(std::move(bias))});
+  });
   const Session built = Session::load(mill_built(folder, model));
   for (const int64_t rows : {1, 4, 9, 50}) {
     const Array y = built.run({{Array::full(f32, {rows, 40}, 0.25)}})[0];
@@ -166,17 +166,11 @@ TEST_CASE("states that begin with zeros, as many as there are rows, are no numbe
 
 TEST_CASE("rows that are numbered are no repeated row, and other sizes of them are refused") {
   testing::TempFolder folder;
-  SessionModel model;
-  model.inputs = {{"x", {f32, {Dim::named("batch"), 40}}}};
-  model.outputs = {{"y", {f32, {Dim::named("batch"), 40}}}};
-  model.graph = [](const Bindings& sizes) {
-    Graph graph;
-    const Value x = graph.input("x", {f32, {sizes.at("batch"), 40}});
-    Array numbers(f32, {sizes.at("batch"), 40});
+  const SessionModel model = mill_rows(40, [](Graph& graph, int64_t batch, Value x) {
+    Array numbers(f32, {batch, 40});
     for (int64_t i = 0; i < numbers.count(); ++i) numbers.set(i, static_cast<double>(i));
-    graph.set_outputs({graph.add("add", {x, graph.constant(std::move(numbers))})}, {"y"});
-    return graph;
-  };
+    return graph.add("add", {x, graph.constant(std::move(numbers))});
+  });
   const Session built = Session::load(mill_built(folder, model));
   CHECK(built.run({{Array::full(f32, {4, 40}, 0.5)}})[0].at(159) == 159.5);
   CHECK_THROWS_AS(built.run({{Array::full(f32, {6, 40}, 0)}}), InputError);
