@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <millrace/program.h>
-#include <millrace/random.h>
 
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
@@ -15,13 +15,7 @@ namespace {
 
 /// Runs the graph on cpu with random inputs, compares with ref, and returns explain()'s text.
 std::string checked(const Graph& graph) {
-  std::vector<Array> inputs;
-  for (const Value& input : graph.inputs()) {
-    Array array(graph.type(input));
-    RandomStream random(3, inputs.size());
-    for (float& value : array.as<float>()) value = 2 * random.uniform() - 1;
-    inputs.push_back(array);
-  }
+  const std::vector<Array> inputs = test::inputs_for(graph);
   Program program = Program::compile(graph);
   CHECK(test::difference(test::run(program, inputs), ref::evaluate(graph, inputs)) < 2e-5);
   return program.explain();
