@@ -23,6 +23,10 @@ struct Siblings {
   bool transpose_a, transpose_b;
   std::vector<int> products;  // nodes, in order
 
+  Value multiply(Graph& to, Value common, Value mine) const {
+    const Value left = common_left ? common : mine, right = common_left ? mine : common;
+    return ops::Build(to).matmul(left, right, transpose_a, transpose_b);
+  }
   int own() const { return common_left ? 1 : 0; }  // the operand that each has of its own
   /// The dimension of that operand which becomes one of the result.
   int own_axis() const { return common_left ? (transpose_b ? 0 : 1) : (transpose_a ? 1 : 0); }
@@ -32,13 +36,10 @@ struct Siblings {
 /// result each one's part, of so many rows or columns.
 std::vector<Value> joined(Graph& to, const Siblings& siblings, Value common, const std::vector<Value>& own,
                           const std::vector<int64_t>& sizes) {
-  ops::Build b(to);
   const Value all =
       own.size() == 1 ? own[0] : to.add("concat", own, {{"axis", int64_t{siblings.own_axis()}}});
-  const Value product = siblings.common_left
-                            ? b.matmul(common, all, siblings.transpose_a, siblings.transpose_b)
-                            : b.matmul(all, common, siblings.transpose_a, siblings.transpose_b);
-  std::vector<int64_t> starts{0, 0}, ends{b.shape(product)[0].size(), b.shape(product)[1].size()};
+  const Value product = siblings.multiply(to, common, all);
+  std::vector<int64_t> starts{0, 0}, ends = to.type(product).shape.sizes();
   const int axis = siblings.common_left ? 1 : 0;
   std::vector<Value> parts;
   for (const int64_t size : sizes) {
@@ -138,29 +139,15 @@ class Joiner {
                     siblings.common_left ? "right" : "left", graph_.type(common(siblings)).str(),
                     siblings.transpose_a ? " transpose_a" : "", siblings.transpose_b ? " transpose_b" : "");
     for (const int i : siblings.products) problem += " " + graph_.type(own(siblings, i)).str();
-    return context_.faster(problem, {"as it is", form_apart(siblings)}, {kJoined, form_joined(siblings)});
+    return context_.faster(problem, {"as it is", form(siblings, false)}, {kJoined, form(siblings, true)});
   }
 
-  Graph form_apart(const Siblings& siblings) const {
+  Graph form(const Siblings& siblings, bool join) const {
     Graph graph;
     const Value shared = graph.input("common", graph_.type(common(siblings)));
-    std::vector<Value> results;
-    for (const int i : siblings.products) {
-      const Value one = graph.input(fmt::format("own{}", results.size()), graph_.type(own(siblings, i)));
-      results.push_back(ops::Build(graph).matmul(siblings.common_left ? shared : one,
-                                                 siblings.common_left ? one : shared, siblings.transpose_a,
-                                                 siblings.transpose_b));
-    }
-    read_once(graph, results);
-    return graph;
-  }
-
-  Graph form_joined(const Siblings& siblings) const {
-    Graph graph;
-    const Value shared = graph.input("common", graph_.type(common(siblings)));
-    std::vector<Value> own_values;
-    Type all = graph_.type(own(siblings, siblings.products.front()));
-    if (is_constant(siblings)) {
+    std::vector<Value> own_values, results;
+    if (join && is_constant(siblings)) {
+      Type all = graph_.type(own(siblings, siblings.products.front()));
       const std::vector<int64_t> each = sizes(siblings);
       all.shape[siblings.own_axis()] = Dim(std::accumulate(each.begin(), each.end(), int64_t{0}));
       own_values = {graph.input("own", all)};
@@ -169,13 +156,13 @@ class Joiner {
         own_values.push_back(
             graph.input(fmt::format("own{}", own_values.size()), graph_.type(own(siblings, i))));
     }
-    read_once(graph, joined(graph, siblings, shared, own_values, sizes(siblings)));
-    return graph;
-  }
-
-  static void read_once(Graph& graph, std::vector<Value> results) {
+    if (join)
+      results = joined(graph, siblings, shared, own_values, sizes(siblings));
+    else
+      for (const Value one : own_values) results.push_back(siblings.multiply(graph, shared, one));
     for (Value& result : results) result = graph.add("relu", {result});
     graph.set_outputs(std::move(results));
+    return graph;
   }
 
   /// Copies node i, and before it what it reads.
