@@ -1,6 +1,7 @@
 #include "runtime/lower.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "ir/alone.h"
 #include "ops/work.h"
 #include "plan/constants.h"
@@ -17,7 +19,6 @@
 #include "runtime/compare.h"
 #include "runtime/kept_copies.h"
 #include "runtime/ready.h"
-#include "runtime/run_clock.h"
 #include "target/device.h"
 #include "target/tuning_cache.h"
 
@@ -112,11 +113,10 @@ class Lowering {
     if (keep_) now_.lowered = std::make_shared<const Graph>(lowered);
     // What is ready may lie in a file, which all map: it is not copied.
     if (!options_.ready) lowered = share_constants(lowered);
-    const int64_t lowered_at = clock_now();
+    const auto lowered_at = std::chrono::steady_clock::now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
-    const int64_t laid_out_at = clock_now();
-    now_.passes.push_back(
-        {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
+    now_.passes.push_back({"layout", seconds_since(lowered_at), laid_out.graph.size()});
+    const auto laid_out_at = std::chrono::steady_clock::now();
     do {
       now_.plan = make_plan(
           laid_out, target_,
@@ -124,8 +124,7 @@ class Lowering {
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
-    now_.passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
-                           static_cast<int>(now_.plan.launches.size())});
+    now_.passes.push_back({"plan", seconds_since(laid_out_at), static_cast<int>(now_.plan.launches.size())});
   }
 
   /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is
