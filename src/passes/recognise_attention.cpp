@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <millrace/operator.h>
 
@@ -9,6 +9,7 @@
 #include "ops/is.h"
 #include "ops/matmul.h"
 #include "passes/pass.h"
+#include "passes/rules/axes.h"
 
 namespace millrace {
 namespace {
@@ -113,10 +114,7 @@ class AttentionFinder {
         return std::nullopt;
     }
     const Node& node = graph_.node(at);
-    if (!node.op->permutation) return std::nullopt;
-    Ints axes = node.op->permutation(node);
-    std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-    if (!std::is_sorted(axes.begin(), axes.end())) return std::nullopt;
+    if (!node.op->permutation || !swaps_last_two(node.op->permutation(node))) return std::nullopt;
     return node.operands[0];
   }
 

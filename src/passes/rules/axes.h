@@ -1,6 +1,7 @@
-// The axes of a reduction. Shared by its rules.
+// The axes of reductions and permutations. Shared by their rules.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include <millrace/graph.h>
@@ -15,6 +16,12 @@ inline std::vector<int64_t> axes_of(const Node& node, int rank) {
   for (int64_t& axis : axes)
     if (axis < 0) axis += rank;
   return axes;
+}
+
+/// Whether a permutation, of two axes or more, exchanges the last two and nothing else.
+inline bool swaps_last_two(std::vector<int64_t> permutation) {
+  std::iter_swap(permutation.end() - 1, permutation.end() - 2);
+  return std::is_sorted(permutation.begin(), permutation.end());
 }
 
 /// Whether `value` is a broadcast that made each of these axes from a size of 1 (or from nothing).

@@ -1,20 +1,10 @@
 #include <millrace/operator.h>
 
 #include "ops/matmul.h"
+#include "passes/rules/axes.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
-
-namespace {
-
-bool swaps_last_two(const std::vector<int64_t>& permutation) {
-  const auto rank = static_cast<int64_t>(permutation.size());
-  for (int64_t d = 0; d + 2 < rank; ++d)
-    if (permutation[static_cast<size_t>(d)] != d) return false;
-  return permutation[static_cast<size_t>(rank - 2)] == rank - 1;
-}
-
-}  // namespace
 
 static Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const auto product = ops::matmul_of(node);
