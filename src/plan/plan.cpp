@@ -85,9 +85,13 @@ class Planner {
       }
     }
     readers_.resize(plan_.storages.size());
-    for (const PlannedLaunch& launch : unordered_)
-      for (const Value& operand : graph().node(launch.node).operands)
+    for (PlannedLaunch& launch : unordered_) {
+      launch.results = storage_of_[launch.node];
+      for (const Value& operand : graph().node(launch.node).operands) {
+        launch.operands.push_back(storage(operand));
         readers_[storage(operand)].insert(launch.node);
+      }
+    }
     successors_.resize(graph().size());
     for (int i = 0; i < graph().size(); ++i)
       for (const Value& operand : graph().node(i).operands) successors_[operand.node].insert(i);
@@ -167,10 +171,9 @@ class Planner {
     if (read_as_output.count(target)) return false;
     const Value value = producer_.at(s);
     const int writer = value.node;
-    const Node& node = graph().node(writer);
-    for (size_t k = 0; k < node.operands.size(); ++k)
-      if (storage(node.operands[k]) == target &&
-          !unordered_[launch_of_[writer]].kernel->can_alias(static_cast<int>(k), value.output))
+    const PlannedLaunch& launch = unordered_[launch_of_[writer]];
+    for (size_t k = 0; k < launch.operands.size(); ++k)
+      if (launch.operands[k] == target && !launch.kernel->can_alias(static_cast<int>(k), value.output))
         return false;
     for (int reader : readers_[target])
       if (reader != writer && reaches(writer, reader)) return false;
@@ -191,12 +194,11 @@ class Planner {
       if (waits[i] == 0) ready.insert(i);
     const auto growth = [&](int i) {
       if (launch_of_[i] < 0) return int64_t{0};
+      const PlannedLaunch& launch = unordered_[launch_of_[i]];
       int64_t bytes = 0;
-      for (int s : storage_of_[i])
+      for (int s : launch.results)
         if (plan_.storages[s].kind == StorageKind::arena) bytes += plan_.storages[s].bytes;
-      std::set<int> read;
-      for (const Value& operand : graph().node(i).operands) read.insert(storage(operand));
-      for (int s : read)
+      for (int s : std::set<int>(launch.operands.begin(), launch.operands.end()))
         if (plan_.storages[s].kind == StorageKind::arena && reads_left[s] == 1)
           bytes -= plan_.storages[s].bytes;
       return bytes;
@@ -211,12 +213,8 @@ class Planner {
       ready.erase(best);
       order_.push_back(best);
       if (launch_of_[best] >= 0) {
-        std::set<int> read;
-        for (const Value& operand : graph().node(best).operands) read.insert(storage(operand));
-        for (int s : read) --reads_left[s];
         PlannedLaunch& launch = unordered_[launch_of_[best]];
-        for (const Value& operand : graph().node(best).operands) launch.operands.push_back(storage(operand));
-        launch.results = storage_of_[best];
+        for (int s : std::set<int>(launch.operands.begin(), launch.operands.end())) --reads_left[s];
         plan_.launches.push_back(std::move(launch));
       }
       for (int next : successors_[best])
