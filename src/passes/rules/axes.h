@@ -24,19 +24,9 @@ inline bool swaps_last_two(std::vector<int64_t> permutation) {
   return std::is_sorted(permutation.begin(), permutation.end());
 }
 
-/// Whether `value` is a broadcast that made each of these axes from a size of 1 (or from nothing).
-inline bool broadcast_along(const Graph& graph, Value value, const std::vector<int64_t>& axes) {
-  const Node& node = graph.node(value);
-  const Shape &from = graph.type(node.operands[0]).shape, &to = graph.type(value).shape;
-  for (const int64_t axis : axes) {
-    const int64_t own = axis - (to.rank() - from.rank());
-    if (own >= 0 && !(from[static_cast<size_t>(own)] == 1)) return false;
-  }
-  return true;
-}
-
-/// The operand of a broadcast, with the shape that the reduction of it has: its own size, or 1, on every axis
-/// that is kept. Then broadcast to the result's shape it is what stood there before the reduction.
-Value unreduced(Graph& graph, Value broadcast, const std::vector<int64_t>& axes, const Shape& result);
+/// Of a reduction of `operand`: what all elements are that it makes one of, in the result's shape, where
+/// `operand` is a broadcast that made each of the reduced axes from a size of 1 (or from nothing); invalid
+/// where it is none, or where there are no elements.
+Value reduced_alike(Graph& graph, const Node& reduction, Value operand);
 
 }  // namespace millrace

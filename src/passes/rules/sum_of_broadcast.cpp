@@ -11,13 +11,12 @@ namespace millrace {
 static Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const bool mean = node.op->is(Reduction::mean);
   if ((!node.op->is(Reduction::sum) && !mean) || !node.types[0].dtype.is_float()) return {};
-  if (!graph.node(operands[0]).op->broadcasts) return {};
+  const Value one = reduced_alike(graph, node, operands[0]);
+  if (!one.valid()) return {};
   const Shape shape = graph.type(operands[0]).shape;
-  const std::vector<int64_t> axes = axes_of(node, shape.rank());
   double count = 1;
-  for (const int64_t axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)].size());
-  if (count == 0 || !broadcast_along(graph, operands[0], axes)) return {};
-  const Value one = unreduced(graph, operands[0], axes, node.types[0].shape);
+  for (const int64_t axis : axes_of(node, shape.rank()))
+    count *= static_cast<double>(shape[static_cast<size_t>(axis)].size());
   ops::Build b(graph);
   return mean ? one : b.mul(one, count);
 }
