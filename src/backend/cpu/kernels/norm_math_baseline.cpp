@@ -1,4 +1,3 @@
 #define LANES 4
-#define NAME "SSE2"
 #define FUNCTION norm_math_baseline
 #include "backend/cpu/kernels/norm_math.inc"

@@ -1,7 +1,6 @@
 #include <immintrin.h>
 
 #define LANES 16
-#define PANEL 4
 #include "backend/cpu/kernels/attention/math.h"
 #include "backend/cpu/kernels/attention/registers.inc"
 

@@ -1,4 +1,3 @@
 #define LANES 16
-#define NAME "AVX-512"
 #define FUNCTION decode_math_avx512
 #include "backend/cpu/kernels/decode/decode_math.inc"

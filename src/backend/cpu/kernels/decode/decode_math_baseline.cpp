@@ -1,4 +1,3 @@
 #define LANES 4
-#define NAME "SSE2"
 #define FUNCTION decode_math_baseline
 #include "backend/cpu/kernels/decode/decode_math.inc"

@@ -1,4 +1,3 @@
 #define LANES 16
-#define NAME "AVX-512"
 #define FUNCTION arithmetic_avx512
 #include "backend/cpu/kernels/depthwise/arithmetic.inc"

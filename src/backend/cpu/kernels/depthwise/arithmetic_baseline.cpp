@@ -1,4 +1,3 @@
 #define LANES 4
-#define NAME "SSE2"
 #define FUNCTION arithmetic_baseline
 #include "backend/cpu/kernels/depthwise/arithmetic.inc"

@@ -1,4 +1,3 @@
 #define LANES 16
-#define NAME "AVX-512 BF16"
 #define FUNCTION arithmetic_bf16_avx512
 #include "backend/cpu/kernels/depthwise/arithmetic.inc"
