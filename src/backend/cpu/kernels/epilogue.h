@@ -2,6 +2,8 @@
 // result is limited and rounded.
 #pragma once
 
+#include <limits>
+
 #include "backend/cpu/kernels/epilogue_math.h"
 #include "target/provider.h"
 
@@ -10,7 +12,7 @@ namespace millrace::cpu {
 struct Epilogue {
   bool present = false;   // false: sums are results
   bool residual = false;  // operand 2; the bias is the last one
-  float low = 0, high = 0;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
   EpilogueMath::Finish finish = nullptr;
 
   /// What of a run belongs to channel `channel` of the result on, `offset` bytes into it.

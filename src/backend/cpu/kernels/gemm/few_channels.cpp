@@ -66,12 +66,10 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
     const int64_t first = begin * g_.stride_h - g_.top;
     for (int64_t r = 0; r < (end - begin - 1) * g_.stride_h + g_.kernel_height; ++r)
       copy_row(picture, first + r, rows + r * buffer_row_);
-    Finish finish{.step = g_.out_channels * bytes};
-    if (epilogue_.present) {
-      finish.bias = epilogue_.at(operands, 0, 0).bias;
-      finish.low = epilogue_.low;
-      finish.high = epilogue_.high;
-    }
+    Finish finish{.step = g_.out_channels * bytes,
+                  .bias = epilogue_.at(operands, 0, 0).bias,
+                  .low = epilogue_.low,
+                  .high = epilogue_.high};
     Left left{.blocks = nullptr,
               .by_rows = true,
               .rows = g_.out_width,

@@ -90,14 +90,9 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
     const int64_t n = chunk_.first_column(columns_part),
                   columns = std::min(chunk_.first_column(columns_part + 1), n_) - n,
                   offset = (row * n_ + n) * arithmetic_.bytes;
-    Finish finish{.to = static_cast<char*>(result) + offset, .step = n_ * arithmetic_.bytes};
-    if (epilogue_.present) {
-      const Epilogue::At at = epilogue_.at(operands, n, offset);
-      finish.bias = at.bias;
-      finish.added = at.added;
-      finish.low = epilogue_.low;
-      finish.high = epilogue_.high;
-    }
+    const Epilogue::At at = epilogue_.at(operands, n, offset);
+    const Finish finish{static_cast<char*>(result) + offset, n_ * arithmetic_.bytes, at.bias, at.added,
+                        epilogue_.low, epilogue_.high};
     auto* const sums = reinterpret_cast<float*>(own + left_units());
     for (int64_t part = 0; part < parts(); ++part) {
       const bool last = part + 1 == parts();
