@@ -102,7 +102,6 @@ class Lowering : public ElementBuilder {
 
   int expand(millrace::Value value, const std::vector<int>& index, int predicate);
   int compute(millrace::Value value, const std::vector<int>& index, int predicate);
-  int read(int buffer, const Type& type, const Layout& layout, const std::vector<int>& index, int predicate);
   int constant_element(const Array& array, const std::vector<int>& index, int predicate);
   std::vector<int> reshaped(const Shape& from, const Shape& to, const std::vector<int>& index);
   int offset(const Shape& shape, const Layout& layout, const std::vector<int>& index);
@@ -176,8 +175,11 @@ int Lowering::expand(millrace::Value value, const std::vector<int>& index, int p
 
 int Lowering::compute(millrace::Value value, const std::vector<int>& index, int predicate) {
   const Node& node = body_.node(value);
-  if (const auto at = input_index_.find(value.node); at != input_index_.end())
-    return read(at->second, body_.type(value), request_.operand_layouts[at->second], index, predicate);
+  if (const auto at = input_index_.find(value.node); at != input_index_.end()) {
+    const Type& type = body_.type(value);
+    return dag_.load(at->second, type.dtype, offset(type.shape, request_.operand_layouts[at->second], index),
+                     predicate);
+  }
   if (const Array* array = body_.constant_value(value)) return constant_element(*array, index, predicate);
   if (node.op->op_class == OpClass::view)
     return expand(node.operands[0], reshaped(body_.type(node.operands[0]).shape, node.types[0].shape, index),
@@ -208,11 +210,6 @@ int Lowering::offset(const Shape& shape, const Layout& layout, const std::vector
   return sum;
 }
 
-int Lowering::read(int buffer, const Type& type, const Layout& layout, const std::vector<int>& index,
-                   int predicate) {
-  return dag_.load(buffer, type.dtype, offset(type.shape, layout, index), predicate);
-}
-
 int Lowering::constant_element(const Array& array, const std::vector<int>& index, int predicate) {
   if (array.count() == 1)
     return is_real(array.dtype()) ? dag_.constant(array.dtype(), array.at(0))
@@ -226,7 +223,7 @@ int Lowering::constant_element(const Array& array, const std::vector<int>& index
     at = static_cast<int>(group_.constants.size());
     group_.constants.push_back(array);
   }
-  return read(first + at, array.type(), {}, index, predicate);
+  return dag_.load(first + at, array.dtype(), offset(array.type().shape, {}, index), predicate);
 }
 
 /// The index in `from` of the element that stands at `index` in `to`.

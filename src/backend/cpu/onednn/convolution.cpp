@@ -1,5 +1,3 @@
-#include "backend/cpu/onednn/convolution.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,4 +1,4 @@
-// The memory formats of convolutions. Internal to the provider.
+// Convolutions and their gradients by oneDNN, and their memory formats. Internal to the provider.
 #pragma once
 
 #include "backend/cpu/kernels/geometry.h"
@@ -9,6 +9,11 @@ namespace millrace::onednn {
 using cpu::Geometry;
 using cpu::geometry_of;
 using cpu::Slab;
+
+/// conv2d and conv2d_input_grad: weights times something that has images.
+std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
+/// conv2d_weight_grad.
+std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
 
 /// Channels-last activations of so many images, rows and channels.
 dnnl::memory::desc activations(const Geometry& g, int64_t images, int64_t channels, int64_t height,

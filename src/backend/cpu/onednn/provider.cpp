@@ -3,7 +3,7 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/geometry.h"
-#include "backend/cpu/onednn/convolution.h"
+#include "backend/cpu/onednn/geometry.h"
 #include "backend/cpu/onednn/matmul.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "base/format.h"

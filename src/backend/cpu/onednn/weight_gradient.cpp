@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 
-#include "backend/cpu/onednn/convolution.h"
 #include "backend/cpu/onednn/geometry.h"
 #include "base/format.h"
 
