@@ -6,6 +6,9 @@
 
 namespace millrace::cpu {
 
+/// Fractional bits of weights: eight are for the value, two for the overshoot of other filters.
+constexpr int kWeightBits = 32 - 8 - 2;
+
 /// The inner loops for one kind of CPU. `slack`: so many bytes behind what they read and write.
 struct ResizeLoops {
   static constexpr size_t slack = 64;

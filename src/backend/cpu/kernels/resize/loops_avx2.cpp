@@ -14,7 +14,7 @@ void across(const uint8_t* row, int channels, const int* first, const int* taps,
   // Two pixels of three bytes become two lanes of four 32-bit numbers.
   const __m128i spread = _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, 5, 4, 3, -1, 2, 1, 0);
   const __m256i each = _mm256_set_epi32(1, 1, 1, 1, 0, 0, 0, 0);
-  const __m128i half = _mm_set1_epi32(1 << (precision - 1));
+  const __m128i half = _mm_set1_epi32(1 << (kWeightBits - 1));
   for (int x = 0; x < count; ++x, weights += width, out += 3) {
     const uint8_t* from = row + 3 * first[x];
     __m256i sum = _mm256_zextsi128_si256(half);
@@ -31,7 +31,7 @@ void across(const uint8_t* row, int channels, const int* first, const int* taps,
 
 void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps, int64_t bytes,
           uint8_t* out) {
-  const __m256i half = _mm256_set1_epi32(1 << (precision - 1));
+  const __m256i half = _mm256_set1_epi32(1 << (kWeightBits - 1));
   for (int64_t i = 0; i < bytes; i += 16) {
     __m256i low = half, high = half;
     const uint8_t* from = rows + i;
@@ -44,7 +44,7 @@ void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps,
     }
     // Packing works within lanes of 128 bits: the halves of both come interleaved, and are put in order.
     const __m256i words =
-        _mm256_packus_epi32(_mm256_srli_epi32(low, precision), _mm256_srli_epi32(high, precision));
+        _mm256_packus_epi32(_mm256_srli_epi32(low, kWeightBits), _mm256_srli_epi32(high, kWeightBits));
     const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
     store(out + i, _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1)));
   }

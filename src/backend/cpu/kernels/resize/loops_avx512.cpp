@@ -14,7 +14,7 @@ void across(const uint8_t* row, int channels, const int* first, const int* taps,
   // Four pixels of three bytes become four lanes of four 32-bit numbers.
   const __m128i spread = _mm_set_epi8(-1, 11, 10, 9, -1, 8, 7, 6, -1, 5, 4, 3, -1, 2, 1, 0);
   const __m512i each = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-  const __m128i half = _mm_set1_epi32(1 << (precision - 1));
+  const __m128i half = _mm_set1_epi32(1 << (kWeightBits - 1));
   for (int x = 0; x < count; ++x, weights += width, out += 3) {
     const uint8_t* from = row + 3 * first[x];
     __m512i sum = _mm512_zextsi128_si512(half);
@@ -31,7 +31,7 @@ void across(const uint8_t* row, int channels, const int* first, const int* taps,
 
 void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps, int64_t bytes,
           uint8_t* out) {
-  const __m512i half = _mm512_set1_epi32(1 << (precision - 1));
+  const __m512i half = _mm512_set1_epi32(1 << (kWeightBits - 1));
   for (int64_t i = 0; i < bytes; i += 32) {
     __m512i low = half, high = half;
     const uint8_t* from = rows + i;
@@ -40,8 +40,8 @@ void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps,
       low = _mm512_add_epi32(low, _mm512_mullo_epi32(_mm512_cvtepu8_epi32(load(from)), factor));
       high = _mm512_add_epi32(high, _mm512_mullo_epi32(_mm512_cvtepu8_epi32(load(from + 16)), factor));
     }
-    store(out + i, _mm512_cvtusepi32_epi8(_mm512_srli_epi32(low, precision)));
-    store(out + i + 16, _mm512_cvtusepi32_epi8(_mm512_srli_epi32(high, precision)));
+    store(out + i, _mm512_cvtusepi32_epi8(_mm512_srli_epi32(low, kWeightBits)));
+    store(out + i + 16, _mm512_cvtusepi32_epi8(_mm512_srli_epi32(high, kWeightBits)));
   }
 }
 

@@ -3,17 +3,17 @@
 namespace millrace::cpu {
 namespace {
 
-constexpr int precision = 22;
-
 // Weights are not negative and add up to 1, except for rounding: sums stay within 32 bits.
-uint8_t rounded(int32_t sum) { return sum >> precision > 255 ? 255 : static_cast<uint8_t>(sum >> precision); }
+uint8_t rounded(int32_t sum) {
+  return sum >> kWeightBits > 255 ? 255 : static_cast<uint8_t>(sum >> kWeightBits);
+}
 
 void across(const uint8_t* row, int channels, const int* first, const int* taps, const int32_t* weights,
             int width, int count, uint8_t* out) {
   for (int x = 0; x < count; ++x, weights += width, out += channels)
     for (int c = 0; c < channels; ++c) {
       const uint8_t* from = row + first[x] * channels + c;
-      int32_t sum = 1 << (precision - 1);
+      int32_t sum = 1 << (kWeightBits - 1);
       for (int k = 0; k < taps[x]; ++k) sum += from[k * channels] * weights[k];
       out[c] = rounded(sum);
     }
@@ -22,7 +22,7 @@ void across(const uint8_t* row, int channels, const int* first, const int* taps,
 void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps, int64_t bytes,
           uint8_t* out) {
   for (int64_t i = 0; i < bytes; ++i) {
-    int32_t sum = 1 << (precision - 1);
+    int32_t sum = 1 << (kWeightBits - 1);
     for (int k = 0; k < taps; ++k) sum += rows[k * stride + i] * weights[k];
     out[i] = rounded(sum);
   }

@@ -7,12 +7,6 @@
 #include "backend/cpu/kernels/vectors.h"
 
 namespace millrace::cpu {
-namespace {
-
-constexpr int precision =
-    32 - 8 - 2;  // fractional bits: eight for the value, two for the overshoot of other filters
-
-}  // namespace
 
 void ResizeTable::make(int in, double start, double end, int out, int keep_from, int keep) {
   const double scale = (end - start) / out, filter = std::max(scale, 1.0), inverse = 1.0 / filter;
@@ -36,7 +30,7 @@ void ResizeTable::make(int in, double start, double end, int out, int keep_from,
     // Edge pixels whose weight is nothing need not be there.
     int32_t* const to_weights = &weights[static_cast<size_t>(i) * width];
     for (int k = 0; k < to - from; ++k)
-      to_weights[k] = static_cast<int32_t>(0.5 + (sum == 0 ? 0.0 : real[k] / sum) * (1 << precision));
+      to_weights[k] = static_cast<int32_t>(0.5 + (sum == 0 ? 0.0 : real[k] / sum) * (1 << kWeightBits));
     while (count[i] > 1 && to_weights[count[i] - 1] == 0) --count[i];
     while (count[i] > 1 && to_weights[0] == 0) {
       std::copy(to_weights + 1, to_weights + count[i], to_weights);
