@@ -1,7 +1,6 @@
 #include "backend/cpu/codegen/jit.h"
 
 #include <atomic>
-#include <list>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -53,7 +52,7 @@ class Jit {
   std::string make_object(const std::string& text, const EmitFunction& emit_code, const std::string& name);
   std::shared_ptr<const Code> link(const std::string& object, const std::string& name);
 
-  static constexpr size_t kMaxKept = 2048;  // unused kernels kept in memory: a few KB each
+  static constexpr size_t kMaxKept = 2048;  // kernels, of a few KB each, beyond which unused ones go
 
   std::unique_ptr<orc::LLJIT> lljit_;
   std::unique_ptr<orc::JITTargetMachineBuilder> builder_;
@@ -62,9 +61,7 @@ class Jit {
 
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<llvm::TargetMachine>> machines_;
-  using Kept = std::list<std::pair<std::string, std::shared_ptr<const Code>>>;
-  Kept kept_;  // most recently used first
-  std::map<std::string, Kept::iterator, std::less<>> by_key_;
+  std::map<std::string, std::shared_ptr<const Code>, std::less<>> kept_;  // by key
 };
 
 Jit::Jit() {
@@ -137,10 +134,9 @@ std::shared_ptr<const Code> Jit::compile(const std::string& text, const EmitFunc
   const std::string key = key_prefix_ + text;
   {
     std::lock_guard lock(mutex_);
-    if (const auto at = by_key_.find(key); at != by_key_.end()) {
-      kept_.splice(kept_.begin(), kept_, at->second);
+    if (const auto at = kept_.find(key); at != kept_.end()) {
       ++from_memory_;
-      return at->second->second;
+      return at->second;
     }
   }
   const std::string name = "nest_" + hash_name(key);
@@ -159,28 +155,18 @@ std::shared_ptr<const Code> Jit::compile(const std::string& text, const EmitFunc
     store_object(key, object);
     ++compiled_;
   }
-  std::lock_guard lock(mutex_);
-  if (const auto at = by_key_.find(key); at != by_key_.end())
-    return at->second->second;  // another thread was faster
-  kept_.emplace_front(key, code);
-  by_key_.emplace(key, kept_.begin());
-  if (kept_.size() > kMaxKept) {
-    by_key_.erase(kept_.back().first);
-    kept_.pop_back();
+  {
+    std::lock_guard lock(mutex_);
+    code = kept_.try_emplace(key, code).first->second;  // another thread may have been faster
+    if (kept_.size() <= kMaxKept) return code;
   }
+  forget_unused();
   return code;
 }
 
 void Jit::forget_unused() {
   std::lock_guard lock(mutex_);
-  for (auto at = kept_.begin(); at != kept_.end();) {
-    if (at->second.use_count() == 1) {
-      by_key_.erase(at->first);
-      at = kept_.erase(at);
-    } else {
-      ++at;
-    }
-  }
+  std::erase_if(kept_, [](const auto& each) { return each.second.use_count() == 1; });
 }
 
 }  // namespace

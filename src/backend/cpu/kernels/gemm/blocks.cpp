@@ -12,8 +12,6 @@ const Arithmetic* given = nullptr;
 
 }  // namespace
 
-const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
-
 const Arithmetic& product_arithmetic(DType dtype) {
   if (given && given->bytes == dtype.bytes()) return *given;
   if (dtype == f32) return has_avx512() ? arithmetic_f32() : arithmetic_f32_avx2();

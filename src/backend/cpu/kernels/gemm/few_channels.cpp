@@ -21,7 +21,7 @@ constexpr int64_t kSlack = 64;  // units behind a row that interleaving may writ
 
 /// By vectors: tiles would read what lies between the rows.
 const Arithmetic& vector_arithmetic(DType dtype) {
-  return dtype == f32 ? product_arithmetic(f32) : arithmetic_of(dtype);
+  return dtype == f32 ? product_arithmetic(f32) : arithmetic_bf16();
 }
 
 // The first layer of a network on pictures: constant weights [out, in ≤ 4, kh, kw]. A chunk is some rows of

@@ -9,9 +9,7 @@
 
 namespace millrace::cpu::gemm {
 
-/// For f32 or bf16, by vectors of AVX-512.
-const Arithmetic& arithmetic_of(DType dtype);
-/// The same, but bf16 by tiles where they work, and f32 by what the CPU has.
+/// For f32 or bf16, what is fastest here: bf16 by tiles where they work.
 const Arithmetic& product_arithmetic(DType dtype);
 /// What product_arithmetic() gives for the type of this one from now on; nullptr: what it gave before. For
 /// tests.
