@@ -16,8 +16,6 @@
 namespace millrace::codegen {
 namespace {
 
-bool is_position(Reduction kind) { return kind == Reduction::argmax || kind == Reduction::argmin; }
-
 /// The node as a graph: a fused node's own body, or a graph of the node alone.
 std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   if (node.op->op_class == OpClass::group) return node.body;
@@ -257,7 +255,7 @@ void Lowering::reduce(const Node& node, int result) {
     if (is_reduced[d]) {
       group_.nest.reduced[d] = true;
       r.divisor *= shape[d].size();
-      if (is_position(r.kind)) r.position = index_[d];
+      if (r.kind == Reduction::argmax || r.kind == Reduction::argmin) r.position = index_[d];
     }
   }
   r.offset = offset(type.shape, request_.result_layouts[result], at);

@@ -16,16 +16,17 @@ double Geometry::work() const {
                count(images, out_channels, out_height, out_width));
 }
 
-int64_t Geometry::reach_h() const { return (kernel_height - 1) * dilation_h + 1; }
+/// Rows that the kernel spans.
+static int64_t reach(const Geometry& g) { return (g.kernel_height - 1) * g.dilation_h + 1; }
 
 Slab slab_of(const Geometry& g, int64_t begin, int64_t end) {
   if (begin == 0 && end == g.out_height) return {0, g.in_height, g.out_height, g.top, g.bottom};
-  const int64_t first = begin * g.stride_h - g.top, last = (end - 1) * g.stride_h - g.top + g.reach_h();
+  const int64_t first = begin * g.stride_h - g.top, last = (end - 1) * g.stride_h - g.top + reach(g);
   const int64_t top = std::max<int64_t>(-first, 0), bottom = std::max<int64_t>(last - g.in_height, 0);
   return {first + top, last - first - top - bottom, end - begin, top, bottom};
 }
 
-bool can_cut_rows(const Geometry& g) { return g.top < g.reach_h() && g.bottom < g.reach_h(); }
+bool can_cut_rows(const Geometry& g) { return g.top < reach(g) && g.bottom < reach(g); }
 
 ProductProvider::ProductProvider(Build convolution, Build weight_gradient, Build matmul)
     : OperatorProvider(matmul ? "only matmul and 2-D convolutions" : "only 2-D convolutions",

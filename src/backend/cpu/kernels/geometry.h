@@ -17,8 +17,6 @@ struct Geometry : ops::Convolution {
 
   /// FLOPs, and some for every element that is moved: about how long it takes.
   double work() const;
-  /// Rows that the kernel spans.
-  int64_t reach_h() const;
 };
 
 /// Some rows of y, and the rows of x (of one image) that they are computed from.

@@ -186,16 +186,10 @@ void pack_left_rows_of(const char* const* from, int64_t offset, int64_t count, f
 }
 
 void pack_left_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {
-  auto* const packed = reinterpret_cast<float*>(to);
-  switch (rows) {
-#define ROWS(n) \
-  case n:       \
-    return pack_left_rows_of<n>(from, offset, count, packed);
-    ROWS(1)
-    ROWS(2)
-    ROWS(3) ROWS(4) ROWS(5) ROWS(6)
-#undef ROWS
-  }
+  constexpr void (*kinds[])(const char* const*, int64_t, int64_t, float*) = {
+      pack_left_rows_of<1>, pack_left_rows_of<2>, pack_left_rows_of<3>,
+      pack_left_rows_of<4>, pack_left_rows_of<5>, pack_left_rows_of<6>};
+  kinds[rows - 1](from, offset, count, reinterpret_cast<float*>(to));
 }
 
 void pack_columns(const void* from, int64_t stride, int64_t columns, int64_t count, Unit* to) {
