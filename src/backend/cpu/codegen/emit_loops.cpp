@@ -124,15 +124,13 @@ void Emitter::outer_loop(Value* begin, Value* end) {
   }
   loop(begin, end, 1, false, digits, [&](Value*, Values now) {
     for (size_t k = 0; k < dims.size(); ++k) {
+      const bool tiled = dims[k] == nest_.fastest && nest_.tile > 0;
       if (dims[k] == Nest::kLaneGroup)
         group_index_ = now[k];
       else if (dims[k] == Nest::kPart)
         part_index_ = now[k];
-      else {
-        dim_value_[dims[k]] =
-            dims[k] == nest_.fastest && nest_.tile > 0 ? b_.CreateMul(now[k], i64_(nest_.tile)) : now[k];
-        dim_level_[dims[k]] = 1;
-      }
+      else
+        set_dim(dims[k], tiled ? b_.CreateMul(now[k], i64_(nest_.tile)) : now[k], 1);
     }
     lane_blocks();
     Value* carry = nullptr;
@@ -156,44 +154,44 @@ Value* Emitter::tail_mask(int64_t active) {
   return llvm::ConstantVector::get(lanes);
 }
 
+/// The first `active` lanes hold the elements from `base` on.
+void Emitter::set_lanes(Value* base, int64_t active, int level) {
+  mask_ = active == nest_.lanes ? nullptr : tail_mask(active);
+  active_ = active;
+  set_dim(nest_.lane_dim(), base, level);
+}
+
 /// The lane loop when lanes hold kept elements; else straight to the reduced loops.
 void Emitter::lane_blocks() {
   const int64_t n = nest_.sizes().back(), lanes = nest_.lanes, full = n / lanes * lanes, tail = n - full;
-  if (nest_.lane_reduced()) return block(nullptr, nullptr);
-  const auto tail_block = [&](Value* condition) {
-    branch(condition, {}, [&](Values) {
-      dim_level_.back() = static_cast<int>(levels_.size()) - 1;
-      active_ = tail;
-      block(i64_(full), tail_mask(tail));
-      return Values{};
-    });
-  };
+  if (nest_.lane_reduced()) return block();
   const auto full_block = [&](Value* base, Values) {
-    dim_level_.back() = static_cast<int>(levels_.size()) - 1;
-    active_ = lanes;
-    block(base, nullptr);
+    set_lanes(base, lanes, open_level());
+    block();
+    return Values{};
+  };
+  const auto tail_block = [&](Values) {
+    set_lanes(i64_(full), tail, open_level());
+    block();
     return Values{};
   };
   if (n <= lanes) {  // one block: what depends on lanes alone leaves all loops
-    dim_level_.back() = 0;
-    active_ = n;
-    block(i64_(0), n == lanes ? nullptr : tail_mask(n));
+    set_lanes(i64_(0), n, 0);
+    block();
   } else if (nest_.group >= n) {
     loop(i64_(0), i64_(full), lanes, false, {}, full_block);
-    if (tail > 0) tail_block(nullptr);
+    if (tail > 0) branch(nullptr, {}, tail_block);
   } else {
     Value* first = b_.CreateMul(group_index_, i64_(nest_.group));
     Value* last =
         b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, i64_(nest_.group)), i64_(full));
     loop(first, last, lanes, true, {}, full_block);
     const int64_t groups = nest_.outer_size(Nest::kLaneGroup);
-    if (tail > 0) tail_block(b_.CreateICmpEQ(group_index_, i64_(groups - 1)));
+    if (tail > 0) branch(b_.CreateICmpEQ(group_index_, i64_(groups - 1)), {}, tail_block);
   }
 }
 
-void Emitter::block(Value* base, Value* mask) {
-  mask_ = mask;
-  dim_value_.back() = base;
+void Emitter::block() {
   if (nest_.tile > 0) return tiled_block();
   const Values result = reduced_loops(0, start_values());
   if (!nest_.reduces.empty()) finish(result);
@@ -210,8 +208,7 @@ void Emitter::tiled_block() {
     Value* last =
         b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, i64_(nest_.tile)), i64_(size));
     loop(first, last, 1, false, {}, [&](Value* i, Values) {
-      dim_value_[dim] = i;
-      dim_level_[dim] = static_cast<int>(levels_.size()) - 1;
+      set_dim(dim, i, open_level());
       return body({});
     });
     return Values{};
@@ -219,8 +216,7 @@ void Emitter::tiled_block() {
   const auto at_once = [&](Values) {
     for (tile_step_ = 0; tile_step_ < nest_.tile; ++tile_step_) {
       levels_.push_back({b_.GetInsertBlock(), {}, {}, {}, {}});
-      dim_value_[dim] = b_.CreateAdd(first, i64_(tile_step_));
-      dim_level_[dim] = static_cast<int>(levels_.size()) - 1;
+      set_dim(dim, b_.CreateAdd(first, i64_(tile_step_)), open_level());
       body({});
       levels_.pop_back();
     }
@@ -237,8 +233,7 @@ void Emitter::tiled_block() {
     branch(whole, {}, at_once);
     branch(b_.CreateNot(whole), {}, one_by_one);
   }
-  dim_value_[dim] = first;
-  dim_level_[dim] = outside;
+  set_dim(dim, first, outside);
 }
 
 Values Emitter::start_values() {
@@ -289,8 +284,7 @@ Values Emitter::reduced_loops(size_t k, Values carried) {
   const auto run = [&](Value* from, Value* to, Values inner) {
     if (is_lane) return lane_steps(k, from, to, std::move(inner));
     return loop(from, to, 1, false, std::move(inner), [&](Value* i, Values now) {
-      dim_value_[dim] = i;
-      dim_level_[dim] = static_cast<int>(levels_.size()) - 1;
+      set_dim(dim, i, open_level());
       return reduced_loops(k + 1, std::move(now));
     });
   };
@@ -308,26 +302,19 @@ Values Emitter::reduced_loops(size_t k, Values carried) {
 /// The lane loop when lanes hold reduced elements of [begin, end): whole vectors, then the tail of the
 /// dimension.
 Values Emitter::lane_steps(size_t k, Value* begin, Value* end, Values carried) {
-  const int lane = nest_.lane_dim();
   const int64_t n = nest_.sizes().back(), lanes = nest_.lanes, full = n / lanes * lanes, tail = n - full;
-  const auto at = [&](Value* base, Value* mask, int64_t active, int level) {
-    mask_ = mask;
-    active_ = active;
-    dim_value_[lane] = base;
-    dim_level_[lane] = level;
-  };
   if (n <= lanes) {
-    at(i64_(0), n == lanes ? nullptr : tail_mask(n), n, 0);
+    set_lanes(i64_(0), n, 0);
     return reduced_loops(k + 1, std::move(carried));
   }
   Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64_(full));
   carried = loop(begin, last, lanes, true, std::move(carried), [&](Value* base, Values now) {
-    at(base, nullptr, lanes, static_cast<int>(levels_.size()) - 1);
+    set_lanes(base, lanes, open_level());
     return reduced_loops(k + 1, std::move(now));
   });
   if (tail == 0) return carried;
   return branch(b_.CreateICmpEQ(end, i64_(n)), std::move(carried), [&](Values now) {
-    at(i64_(full), tail_mask(tail), tail, static_cast<int>(levels_.size()) - 1);
+    set_lanes(i64_(full), tail, open_level());
     return reduced_loops(k + 1, std::move(now));
   });
 }

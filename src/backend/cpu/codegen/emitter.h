@@ -32,7 +32,7 @@ class Emitter {
   // Loops.
   void outer_loop(llvm::Value* begin, llvm::Value* end);
   void lane_blocks();
-  void block(llvm::Value* base, llvm::Value* mask);
+  void block();
   void tiled_block();
   Values reduced_loops(size_t k, Values carried);
   Values lane_steps(size_t k, llvm::Value* begin, llvm::Value* end, Values carried);
@@ -86,6 +86,9 @@ class Emitter {
     return llvm::FixedVectorType::get(scalar, nest_.lanes);
   }
   llvm::Value* tail_mask(int64_t active);
+  int open_level() const { return static_cast<int>(levels_.size()) - 1; }
+  void set_dim(int dim, llvm::Value* value, int level) { dim_value_[dim] = value, dim_level_[dim] = level; }
+  void set_lanes(llvm::Value* base, int64_t active, int level);
   llvm::Value* steps(llvm::Type* scalar, int64_t step);
   void seek(int level);
 
