@@ -129,6 +129,13 @@ bool may_be_grouped(std::string_view text) {
   return text.size() >= 5 && text[text.size() - 4] == '.' && number_of(text, ',');
 }
 
+/// A whole number with a zero in front: "007", not "0", "-07" or "0.5".
+bool is_padded(std::string_view number) {
+  return number.size() > 1 && number[0] == '0' && std::all_of(number.begin(), number.end(), [](char c) {
+           return std::isdigit(static_cast<unsigned char>(c)) != 0;
+         });
+}
+
 std::string_view content_of(const CsvField& field, std::string& unquoted) {
   if (!field.quoted) return field.text();
   if (csv_plainly_quoted(field)) return field.text().substr(1, field.size - 2);
@@ -151,12 +158,6 @@ bool csv_missing_number(std::string_view text) {
 }
 
 int64_t csv_bad_allowed(int64_t cells) { return std::max<int64_t>(cells >= 20, cells / 100); }
-
-bool csv_padded(std::string_view number) {
-  return number.size() > 1 && number[0] == '0' && std::all_of(number.begin(), number.end(), [](char c) {
-           return std::isdigit(static_cast<unsigned char>(c)) != 0;
-         });
-}
 
 std::optional<double> csv_written_number(std::string_view text, bool decimal_comma) {
   double value = 0;
@@ -200,7 +201,7 @@ bool CsvTally::add(std::string_view text, uint32_t times) {
   if (csv_missing_number(text)) return false;
   if (csv_integer(text, integer)) {
     integers += times;
-    padded += csv_padded(text) ? times : 0;
+    padded += is_padded(text) ? times : 0;
     return false;
   }
   if (csv_real(text, real)) {

@@ -59,12 +59,9 @@ struct CsvColumn {
 /// How many of the cells of a column of numbers may be none: one in a hundred, or one, of 20 or more.
 int64_t csv_bad_allowed(int64_t cells);
 
-/// A whole number with a zero in front: "007", not "0", "-07" or "0.5".
-bool csv_padded(std::string_view number);
-
 /// Numbers, where all cells that are not missing are, but csv_bad_allowed(), and agree on how they are
-/// written; texts, where one of them is csv_padded(). Numbers that fit both ways have decimal commas where
-/// `commas_likely`, as in files delimited by semicolons.
+/// written; texts, where one of them has a zero in front ("007"). Numbers that fit both ways have decimal
+/// commas where `commas_likely`, as in files delimited by semicolons.
 CsvColumn csv_column(const CsvTally& tally, bool commas_likely);
 
 /// How the numbers of a column are written, where C would not: "decimal commas (1.234,5)".

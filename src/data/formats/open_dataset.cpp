@@ -87,6 +87,13 @@ bool known_rows(const RandomAccessFile& file, const Format* found, const OpenOpt
   return begins_with_names(file.read(0, std::min<uint64_t>(file.size(), sniffed_text)).text(), options.texts);
 }
 
+/// The file that stands for a data set: index.json of a folder that has one, else `path` itself.
+std::string data_file(const std::string& path) {
+  const std::filesystem::path index = std::filesystem::path(path) / "index.json";
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(index, ignored) ? index.string() : path;
+}
+
 /// The files of a folder that are parts of one table, as Spark writes them: all but hidden ones, "_SUCCESS"
 /// and indices are of one kind, and their names differ by numbers alone.
 std::vector<std::string> parts_in(const std::string& path) {
@@ -110,12 +117,6 @@ std::vector<std::string> parts_in(const std::string& path) {
 }
 
 }  // namespace
-
-std::string data_file(const std::string& path) {
-  const std::filesystem::path index = std::filesystem::path(path) / "index.json";
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(index, ignored) ? index.string() : path;
-}
 
 std::vector<std::string> tars_in(const std::string& path) {
   std::vector<std::string> tars;

@@ -10,9 +10,6 @@
 
 namespace millrace::data {
 
-/// The file that stands for a data set: index.json of a folder that has one, else `path` itself.
-std::string data_file(const std::string& path);
-
 /// open_dataset() for files that are known by name; `path` is what the user wrote.
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& files,
                                       const OpenOptions& options = {});

@@ -20,7 +20,6 @@ class ByteArena {
   /// The smallest free stretch that holds `size` bytes (> 0); null where there is none.
   uint8_t* take(uint64_t size);
   void give_back(const uint8_t* part, uint64_t size);
-  uint64_t size() const { return size_; }
   uint64_t used() const { return used_; }
 
  private:
