@@ -43,6 +43,10 @@ class RemoteObject {
   uint64_t size_ = 0;
 };
 
+struct HttpRequest;
+/// A file on a server that serves parts of files. `url`: without secrets. `request`: how each part is asked
+/// for; its range is filled in.
+std::unique_ptr<RemoteObject> http_object(std::string url, HttpRequest request);
 /// "http://…" and "https://…". RemoteError when it is not there or the server cannot be reached.
 std::unique_ptr<RemoteObject> open_http(const std::string& url);
 

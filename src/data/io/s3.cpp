@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "data/io/http_object.h"
+#include "data/io/http_client.h"
 #include "data/io/listing.h"
+#include "data/io/remote_object.h"
 
 namespace millrace::data {
 namespace {
@@ -73,7 +74,7 @@ bool parse_s3_page(std::string_view xml, S3Page& page) {
 
 std::unique_ptr<RemoteObject> open_s3(const std::string& url) {
   const Place place = place_of(url, false);
-  return std::make_unique<HttpObject>(url, request_for(place.bucket, percent_encoded(place.key, "/")));
+  return http_object(url, request_for(place.bucket, percent_encoded(place.key, "/")));
 }
 
 std::vector<std::string> list_s3(const std::string& pattern) {
