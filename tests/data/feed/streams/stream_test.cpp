@@ -1,8 +1,10 @@
 #include "data/formats/streams/stream.h"
 
 #include <algorithm>
+#include <bzlib.h>
 #include <doctest/doctest.h>
 #include <fstream>
+#include <lzma.h>
 #include <set>
 #include <zlib.h>
 
@@ -58,6 +60,25 @@ std::string gzipped(const std::string& content) {
 std::string zstd(const std::string& content) {
   const auto bytes = pack_zstd({reinterpret_cast<const uint8_t*>(content.data()), content.size()});
   return {bytes.begin(), bytes.end()};
+}
+
+std::string bzipped(const std::string& content) {
+  auto size = static_cast<unsigned>(content.size() + content.size() / 100 + 600);
+  std::string out(size, '\0');
+  REQUIRE(BZ2_bzBuffToBuffCompress(out.data(), &size, const_cast<char*>(content.data()),
+                                   static_cast<unsigned>(content.size()), 9, 0, 0) == BZ_OK);
+  out.resize(size);
+  return out;
+}
+
+std::string xzipped(const std::string& content) {
+  std::string out(lzma_stream_buffer_bound(content.size()), '\0');
+  size_t size = 0;
+  REQUIRE(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, nullptr,
+                                  reinterpret_cast<const uint8_t*>(content.data()), content.size(),
+                                  reinterpret_cast<uint8_t*>(out.data()), &size, out.size()) == LZMA_OK);
+  out.resize(size);
+  return out;
 }
 
 std::vector<StreamRecord> all_of(Stream& stream) {
@@ -130,6 +151,11 @@ TEST_CASE("a stream of any format holds what the file holds, plain, compressed a
     check_stream(path(file + ".gz"), path(file));
     put_file(path(file + ".zst"), zstd(content));
     check_stream("pipe:cat " + path(file + ".zst"), path(file));
+    const size_t half = content.size() / 2;
+    put_file(path(file + ".bz2"), bzipped(content.substr(0, half)) + bzipped(content.substr(half)));
+    check_stream(path(file + ".bz2"), path(file));
+    put_file(path(file + ".xz"), xzipped(content.substr(0, half)) + xzipped(content.substr(half)));
+    check_stream("pipe:cat " + path(file + ".xz"), path(file));
   }
 }
 
@@ -166,6 +192,11 @@ TEST_CASE("what is cut off, damaged or none of the formats is said where it is")
         std::string::npos);
   std::string broken = zstd(tar + end_mark);
   CHECK(fault(broken.substr(0, broken.size() - 5)).find("zstd content (it ends early)") != std::string::npos);
+  broken = bzipped(tar + end_mark);
+  CHECK(fault(broken.substr(0, broken.size() - 9)).find("bzip2 content (it ends early)") !=
+        std::string::npos);
+  broken = xzipped(tar + end_mark);
+  CHECK(fault(broken.substr(0, broken.size() - 9)).find("xz content (it ends early)") != std::string::npos);
   CHECK(refusal<IoError>([&] {
           all_of(*open_stream("pipe:cat " + path + ".not 2>/dev/null; exit 3"));
         }).find("exit status 3") != std::string::npos);
