@@ -51,10 +51,10 @@ struct Shard {
   std::string compression;  // of `packed`: "zstd" or "gz"
   uint64_t samples = 0;
   bool remote = false;
-  // Guarded by `lock`: opened, and (null: not yet) what is wrong with its checksums.
+  // Guarded by `lock`: opened, and (nothing: not yet) what is wrong with its checksums.
   std::mutex lock;
   std::shared_ptr<const RandomAccessFile> file;
-  std::unique_ptr<std::string> verdict;
+  std::optional<std::string> verdict;
 };
 
 /// The index, read with a message for whatever it lacks.
@@ -156,7 +156,7 @@ class Mds final : public Dataset {
 
   /// The shards that are stored as they are; empty when some are compressed.
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override {
-    std::call_once(*files_opened_, [&] {
+    std::call_once(files_opened_, [&] {
       for (const auto& shard : shards_)
         if (!shard->compression.empty()) return;
       Files files;
@@ -199,7 +199,7 @@ class Mds final : public Dataset {
         const MappedFile packed(shard.packed.path);
         problem = check(shard.packed, Bytes(packed.bytes(), nullptr));
       }
-      shard.verdict = std::make_unique<std::string>(std::move(problem));
+      shard.verdict = std::move(problem);
     }
     if (!shard.verdict->empty()) throw InputError(*shard.verdict);
   }
@@ -355,7 +355,7 @@ class Mds final : public Dataset {
   mutable std::mutex kept_lock_;
   mutable std::list<std::pair<size_t, uint64_t>> kept_;  // shards and their bytes, the last used first
   mutable uint64_t kept_bytes_ = 0;
-  std::unique_ptr<std::once_flag> files_opened_ = std::make_unique<std::once_flag>();
+  mutable std::once_flag files_opened_;
   mutable Files files_;
 };
 
