@@ -17,12 +17,6 @@ namespace {
 constexpr uint32_t record_magic = 0xced7230a, most_length = (1u << 29) - 1;
 constexpr uint64_t image_header = 24;
 
-/// A record in a file: all of its parts.
-struct RecordExtent {
-  uint64_t offset = 0, size = 0;  // framing included, without padding behind
-  uint32_t file = 0, parts = 0;   // 0 parts: as many as lie there
-};
-
 /// Calls visit(cflag, offset, length) for each part from `offset` on, until it returns false.
 template <typename Visit>
 void for_each_part(const RandomAccessFile& file, uint64_t offset, const Visit& visit) {
@@ -71,17 +65,16 @@ class RecordIo final : public Dataset {
     columns_ = indices[0]->columns();
     for (size_t f = 0; f < indices.size(); ++f)
       for (int64_t i = 0; i < indices[f]->count(); ++i)
-        records_.push_back({indices[f]->offset(i), indices[f]->size(i), static_cast<uint32_t>(f), 0});
+        records_.push_back({f, indices[f]->offset(i), indices[f]->size(i)});
   }
 
   int64_t count() const override { return static_cast<int64_t>(records_.size()); }
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
   std::optional<SampleExtent> extent(int64_t index) const override {
-    const RecordExtent& record = records_.at(static_cast<size_t>(index));
-    return SampleExtent{record.file, record.offset, record.size};
+    return records_.at(static_cast<size_t>(index));
   }
   std::string name(int64_t index) const override {
-    const RecordExtent& record = records_.at(static_cast<size_t>(index));
+    const SampleExtent& record = records_.at(static_cast<size_t>(index));
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
   }
 
@@ -111,48 +104,41 @@ class RecordIo final : public Dataset {
 
  private:
   void index(size_t f) {
-    RecordExtent record;
+    SampleExtent record;
+    bool inside = false;
     for_each_part(*files_[f], 0, [&](uint32_t cflag, uint64_t offset, uint64_t length) {
-      const bool begins = cflag == 0 || cflag == 1, inside = record.parts > 0;
+      const bool begins = cflag == 0 || cflag == 1;
       if (begins == inside || cflag > 3)
         fail<InputError>("{}: damaged at byte {}: {}; copy the file again", files_[f]->path(), offset - 8,
                          inside ? "the parts of a split record do not follow each other"
                                 : "a part of a record without its beginning");
-      if (begins) record = {offset - 8, 0, static_cast<uint32_t>(f), 0};
-      ++record.parts;
+      if (begins) record = {f, offset - 8, 0};
       record.size = offset + length - record.offset;
-      if (cflag == 0 || cflag == 3) {
-        records_.push_back(record);
-        record.parts = 0;
-      }
+      inside = cflag == 1 || cflag == 2;
+      if (!inside) records_.push_back(record);
       return true;
     });
-    if (record.parts > 0)
+    if (inside)
       fail<InputError>("{}: the last record is cut off; copy the file again", files_[f]->path());
   }
 
   /// The content of a record, its parts joined.
-  Bytes assemble(const RecordExtent& record) const {
+  Bytes assemble(const SampleExtent& record) const {
     const RandomAccessFile& file = *files_[record.file];
-    if (record.parts == 1) return file.read(record.offset + 8, record.size - 8);
+    const Bytes whole = file.read(record.offset, record.size);
+    const bool single = whole.size() >= 8 && number_at<uint32_t>(whole.data()) == record_magic &&
+                        number_at<uint32_t>(whole.data() + 4) == whole.size() - 8;
+    if (single) return whole.part(8, whole.size() - 8);
     std::vector<uint8_t> joined;
-    Bytes whole;
-    bool first = true;
     for_each_part(file, record.offset, [&](uint32_t cflag, uint64_t offset, uint64_t length) {
-      if (first && cflag == 0) {
-        whole = file.read(offset, length);
-        return false;
-      }
-      if (!first) {
-        const auto* word = reinterpret_cast<const uint8_t*>(&record_magic);
-        joined.insert(joined.end(), word, word + 4);
-      }
-      first = false;
+      const bool begins = cflag == 0 || cflag == 1;
+      const auto* word = reinterpret_cast<const uint8_t*>(&record_magic);
+      if (!begins) joined.insert(joined.end(), word, word + 4);
       const Bytes part = file.read(offset, length);
       joined.insert(joined.end(), part.view().begin(), part.view().end());
-      return cflag != 3;
+      return cflag == 1 || cflag == 2;
     });
-    return first ? whole : Bytes(std::move(joined));
+    return Bytes(std::move(joined));
   }
 
   /// The number of labels that follow the header.
@@ -167,7 +153,7 @@ class RecordIo final : public Dataset {
   }
 
   Files files_;
-  std::vector<RecordExtent> records_;
+  std::vector<SampleExtent> records_;  // framing included, without padding behind
 };
 
 std::string record_index(const std::string& path) { return path.substr(0, path.rfind('.')) + ".idx"; }
