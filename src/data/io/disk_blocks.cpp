@@ -150,9 +150,9 @@ void DiskBlocks::used(const BlockKey& key, uint64_t size) {
   found->second->written = true;
 }
 
-void DiskBlocks::give_up(const std::string& why) {
-  warning_ = fmt::format("{}: remote data is no longer kept on disk ({})", folder_.string(), why);
-  folder_.clear();
+std::string DiskBlocks::give_up(const std::string& why) {
+  const fs::path folder = std::exchange(folder_, {});
+  return fmt::format("{}: remote data is no longer kept on disk ({})", folder.string(), why);
 }
 
 uint64_t DiskBlocks::file_size(uint64_t size) { return size + pages_of(size) * sizeof(uint32_t); }

@@ -24,7 +24,6 @@ class DiskBlocks {
   bool on() const { return !folder_.empty(); }
   uint64_t limit() const { return on() ? limit_ : 0; }
   uint64_t bytes() const { return bytes_; }
-  const std::string& warning() const { return warning_; }
   std::filesystem::path path(const BlockKey& key) const;
   /// Is it known to be there, whole? Its file may still be gone, or damaged.
   bool has(const BlockKey& key) const;
@@ -37,7 +36,8 @@ class DiskBlocks {
   void forget(const BlockKey& key);
   /// It was just read, perhaps another process's: goes last.
   void used(const BlockKey& key, uint64_t size);
-  void give_up(const std::string& why);
+  /// Nothing is kept from now on; says so, for a warning.
+  std::string give_up(const std::string& why);
 
   /// Blocks of an object are wanted again and again from now on, or no longer.
   void opened(uint64_t object) { ++open_[object]; }
@@ -68,7 +68,6 @@ class DiskBlocks {
   std::list<Block> blocks_;  // the one used least lately first
   std::map<BlockKey, std::list<Block>::iterator> places_;
   std::map<uint64_t, int> open_;
-  std::string warning_;
 };
 
 }  // namespace millrace::data

@@ -187,10 +187,7 @@ void RemoteCache::State::load(RemotePiece& piece) {
   } catch (const Error& error) {
     const std::lock_guard lock(mutex);
     disk.forget(key);
-    if (disk.on()) {
-      disk.give_up(error.what());
-      fmt::print(stderr, "warning: {}\n", disk.warning());
-    }
+    if (disk.on()) fmt::print(stderr, "warning: {}\n", disk.give_up(error.what()));
   }
 }
 
@@ -389,11 +386,6 @@ uint64_t RemoteCache::room() const {
 uint64_t RemoteCache::open_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return state_->open_bytes;
-}
-
-std::string RemoteCache::warning() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->disk.warning();
 }
 
 }  // namespace millrace::data

@@ -44,8 +44,6 @@ class RemoteCache {
   /// What may be kept, and what the objects that are open have.
   uint64_t room() const;
   uint64_t open_bytes() const;
-  /// What is wrong with the disk; empty while all is well.
-  std::string warning() const;
 
  private:
   friend class RemoteFile;
