@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/words.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
@@ -178,12 +179,11 @@ class LibSvm final : public LineDataset {
       const Lines sizes({file}, line_with_text);
       for (int64_t q = 0; q < sizes.count(); ++q) {
         const Bytes line = sizes.read(q);
-        const char* const begin = line.text().data();
-        const CsvField field = trimmed_field(begin, begin + line.size());
+        const std::string_view text = trimmed(line.text());
         int64_t size = 0;
-        if (!csv_integer(field.text(), size) || size < 0 || size > count() - rows)
+        if (!csv_integer(text, size) || size < 0 || size > count() - rows)
           fail<InputError>("{}: the size of query {}, '{}', does not fit the rows of {}", beside, q,
-                           field.text().substr(0, 40), files()[f]->path());
+                           text.substr(0, 40), files()[f]->path());
         rows += size;
         query_ends_.push_back(rows);
       }
