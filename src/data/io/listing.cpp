@@ -1,6 +1,7 @@
 #include "data/io/listing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fnmatch.h>
 
 #include <millrace/file.h>
@@ -14,13 +15,6 @@ namespace {
 constexpr size_t most_files = 1'000'000;
 constexpr std::string_view mds_index = "index.json";
 constexpr const char* wildcards = "*?[";
-
-int hex_digit(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                : -1;
-}
 
 bool is_sidecar(std::string_view name) {
   for (const std::string_view ending : {".mrx", ".idx", ".index", ".json", ".query"})
@@ -88,10 +82,11 @@ std::string percent_encoded(std::string_view text, std::string_view kept) {
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low >= 0) {
-      out += static_cast<char>(high * 16 + low);
+    const std::string_view digits = text.substr(i + 1, 2);
+    const char* const end = digits.data() + digits.size();
+    uint8_t byte = 0;
+    if (text[i] == '%' && digits.size() == 2 && std::from_chars(digits.data(), end, byte, 16).ptr == end) {
+      out += static_cast<char>(byte);
       i += 2;
     } else {
       out += text[i] == '+' ? ' ' : text[i];
