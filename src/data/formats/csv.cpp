@@ -38,7 +38,7 @@ struct Chunk {
 
 class Csv final : public Dataset {
  public:
-  Csv(const std::string& path, Files files, const OpenOptions& options)
+  Csv(const std::string& path, Files files, const OpenOptions& options = {})
       : Dataset(path), files_(std::move(files)), missing_(options.missing) {
     for (size_t f = 0; f < files_.size(); ++f) open_file(f, options);
     for (Chunk& chunk : chunks_) {
@@ -520,9 +520,7 @@ MILLRACE_FORMAT(csv){
         [](std::string_view path, std::span<const uint8_t> head) {
           return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) && !contains(head, 0);
         },
-    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
-      return std::make_unique<Csv>(path, std::move(files), OpenOptions());
-    },
+    .open = open_as<Csv>,
     .create = create_as<CsvWriter>,
     .open_known = [](const std::string& path, Files files, const OpenOptions& options)
         -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), options); },
