@@ -4,27 +4,21 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(huber_loss) {
-  Operator op;
-  op.name = "huber_loss";
-  op.op_class = OpClass::composite;
-  op.doc =
+  Operator op = ops::elementwise_loss(
+      "huber_loss",
       "With d = prediction − target: d²/2 where |d| ≤ delta, else delta · (|d| − delta/2); reduced over all "
       "elements. "
-      "(Huber, 1964)";
-  op.min_operands = op.max_operands = 2;
-  op.attributes = {ops::reduction_attribute(),
-                   {"delta", Attribute(1.0), "where the parabola becomes a line"}};
-  op.types = [](const TypeContext& c) {
+      "(Huber, 1964)",
+      [](ops::Build& b, Value prediction, Value target, const Attributes& attributes) {
+        const double delta = attributes.number("delta");
+        const Value d = b.sub(prediction, target), size = b.unary("abs", d);
+        return b.select(b.binary("less_equal", size, b.fill(size, delta)), b.mul(b.mul(d, d), 0.5),
+                        b.mul(b.sub(size, delta / 2), delta));
+      });
+  op.attributes.push_back({"delta", Attribute(1.0), "where the parabola becomes a line"});
+  op.types = [inner = op.types](const TypeContext& c) {
     if (!(c.attributes.number("delta") > 0)) c.error("delta must be positive");
-    return ops::elementwise_loss_types(c);
-  };
-  op.body = [](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {
-    ops::Build b(graph);
-    const double delta = attributes.number("delta");
-    const Value d = b.sub(b.widen(operands[0]), b.widen(operands[1])), size = b.unary("abs", d);
-    const Value items = b.select(b.binary("less_equal", size, b.fill(size, delta)), b.mul(b.mul(d, d), 0.5),
-                                 b.mul(b.sub(size, delta / 2), delta));
-    return std::vector<Value>{ops::reduce_loss(b, items, attributes)};
+    return inner(c);
   };
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
@@ -35,7 +29,6 @@ MILLRACE_OPERATOR(huber_loss) {
     const Value dx = b.cast(b.mul(g, slope), b.dtype(c.operands[0]));
     return std::vector<Value>{dx, b.neg(dx)};
   };
-  op.samples = ops::elementwise_loss_samples();
   op.samples.push_back({.operands = {{f64, {9}}, {f64, {9}}}, .attributes = {{"delta", 0.5}}});
   return op;
 }

@@ -16,13 +16,6 @@ Type loss_type(const TypeContext& context, const Shape& items) {
   return {wide(context.operands[0].dtype), reduction == "none" ? items : Shape{}};
 }
 
-std::vector<Type> elementwise_loss_types(const TypeContext& context) {
-  if (context.operands[0] != context.operands[1])
-    context.error("prediction and target must have the same type");
-  if (!context.operands[0].dtype.is_float()) context.error("dtype is not supported");
-  return {loss_type(context, context.operands[0].shape)};
-}
-
 Value reduce_loss(Build& b, Value items, const Attributes& attributes) {
   const std::string& reduction = attributes.get<std::string>("reduction");
   const int rank = b.shape(items).rank();
@@ -47,16 +40,33 @@ std::vector<Sample> with_reductions(const std::vector<Sample>& samples) {
   return all;
 }
 
-std::vector<Sample> elementwise_loss_samples() {
-  std::vector<Sample> samples;
+Operator elementwise_loss(std::string_view name, std::string_view doc,
+                          std::function<Value(Build&, Value, Value, const Attributes&)> items) {
+  Operator op;
+  op.name = name;
+  op.op_class = OpClass::composite;
+  op.doc = doc;
+  op.min_operands = op.max_operands = 2;
+  op.attributes = {reduction_attribute()};
+  op.types = [](const TypeContext& c) {
+    if (c.operands[0] != c.operands[1]) c.error("prediction and target must have the same type");
+    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
+    return std::vector<Type>{loss_type(c, c.operands[0].shape)};
+  };
+  op.body = [items](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {
+    Build b(graph);
+    const Value prediction = b.widen(operands[0]), target = b.widen(operands[1]);
+    return std::vector<Value>{reduce_loss(b, items(b, prediction, target, attributes), attributes)};
+  };
   for (const DType dtype : {f32, f64, bf16, f16})
-    samples.push_back({.operands = {{dtype, {3, 5}}, {dtype, {3, 5}}}});
-  samples.push_back({.operands = {{f32, {}}, {f32, {}}}});
-  samples.push_back({.operands = {{f32, {1}}, {f32, {1}}}});
-  samples.push_back({.operands = {{f32, {7, 1, 11}}, {f32, {7, 1, 11}}}});
-  samples.push_back(
+    op.samples.push_back({.operands = {{dtype, {3, 5}}, {dtype, {3, 5}}}});
+  op.samples.push_back({.operands = {{f32, {}}, {f32, {}}}});
+  op.samples.push_back({.operands = {{f32, {1}}, {f32, {1}}}});
+  op.samples.push_back({.operands = {{f32, {7, 1, 11}}, {f32, {7, 1, 11}}}});
+  op.samples.push_back(
       {.operands = {{f32, {0, 3}}, {f32, {0, 3}}}, .check_gradient = false});  // the mean is NaN
-  return with_reductions(samples);
+  op.samples = with_reductions(op.samples);
+  return op;
 }
 
 }  // namespace millrace::ops

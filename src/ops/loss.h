@@ -1,6 +1,10 @@
 // What the losses share: reduction over the items, result types, samples.
 #pragma once
 
+#include <functional>
+#include <string_view>
+#include <vector>
+
 #include <millrace/operator.h>
 
 #include "ops/build.h"
@@ -12,8 +16,10 @@ AttributeSpec reduction_attribute();
 
 /// The type of a loss over `items`: f32 for 16-bit floats; checks the attribute.
 Type loss_type(const TypeContext& context, const Shape& items);
-/// Type rule of losses that compare a prediction with a target of the same type, element by element.
-std::vector<Type> elementwise_loss_types(const TypeContext& context);
+/// A loss that compares a prediction with a target of the same type, element by element: `items` is given
+/// both, widened. Samples included.
+Operator elementwise_loss(std::string_view name, std::string_view doc,
+                          std::function<Value(Build&, Value, Value, const Attributes&)> items);
 
 /// `items` reduced as the attribute says.
 Value reduce_loss(Build& b, Value items, const Attributes& attributes);
@@ -22,7 +28,5 @@ Value spread_loss_gradient(Build& b, Value gradient, const Shape& items, const A
 
 /// Every sample once with each reduction.
 std::vector<Sample> with_reductions(const std::vector<Sample>& samples);
-/// Samples of element-wise losses.
-std::vector<Sample> elementwise_loss_samples();
 
 }  // namespace millrace::ops
