@@ -6,15 +6,11 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(avg_pool2d) {
-  Operator op;
-  op.name = "avg_pool2d";
-  op.op_class = OpClass::movement;
-  op.window = true;
+  Operator op = ops::pooling_operator(
+      "avg_pool2d", "The mean of every window of images [batch, channels, height, width].",
+      {{"count_include_pad", Attribute(true),
+        "padding counts as zeros; else the mean is over image elements only"}});
   op.disjoint = ops::windows_disjoint;
-  op.doc = "The mean of every window of images [batch, channels, height, width].";
-  op.attributes =
-      ops::pooling_attributes({{"count_include_pad", Attribute(true),
-                                "padding counts as zeros; else the mean is over image elements only"}});
   op.types = ops::pooled_types;
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);

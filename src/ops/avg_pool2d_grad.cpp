@@ -5,15 +5,12 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(avg_pool2d_grad) {
-  Operator op;
-  op.name = "avg_pool2d_grad";
-  op.op_class = OpClass::movement;
-  op.window = true;
-  op.doc =
+  Operator op = ops::pooling_operator(
+      "avg_pool2d_grad",
       "The gradient of avg_pool2d: every element of dy spread over its window in images of shape "
-      "input_shape.";
-  op.attributes = ops::pooling_attributes({{"count_include_pad", Attribute(true), "as in avg_pool2d"},
-                                           {"input_shape", std::nullopt, "the shape of the images"}});
+      "input_shape.",
+      {{"count_include_pad", Attribute(true), "as in avg_pool2d"},
+       {"input_shape", std::nullopt, "the shape of the images"}});
   op.types = [](const TypeContext& c) {
     const Type& dy = c.operands[0];
     const Shape& x = c.attributes.shape("input_shape");

@@ -6,15 +6,11 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(conv2d) {
-  Operator op;
-  op.name = "conv2d";
-  op.op_class = OpClass::heavy;
-  op.doc =
+  Operator op = ops::convolution_operator(
+      "conv2d",
       "2-D convolution (cross-correlation) of x [batch, channels, height, width] with weights [output "
       "channels, "
-      "channels / groups, height, width].";
-  op.min_operands = op.max_operands = 2;
-  op.attributes = ops::convolution_attributes();
+      "channels / groups, height, width].");
   op.types = [](const TypeContext& c) {
     const Type &x = c.operands[0], &w = c.operands[1];
     if (x.dtype != w.dtype || !x.dtype.is_float())
@@ -29,7 +25,6 @@ MILLRACE_OPERATOR(conv2d) {
         c.graph.add("conv2d_weight_grad", {x, g},
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
-  op.arithmetic = Arithmetic::narrow;
   op.onnx = {"Conv"};
   op.onnx_rule = [](const OnnxCall& c) {
     return c.one("Conv", c.operands,
@@ -42,7 +37,6 @@ MILLRACE_OPERATOR(conv2d) {
     return ops::convolution_flops(graph.type(node.operands[0]).shape, graph.type(node.operands[1]).shape,
                                   node.attributes);
   };
-  op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   for (const ops::ConvolutionSample& s : ops::convolution_samples())
     op.samples.push_back({.operands = {{s.dtype, s.x}, {s.dtype, s.w}}, .attributes = s.attributes});
   return op;

@@ -29,13 +29,10 @@ std::vector<std::string> transposed_convolution(const OnnxCall& c) {
 }  // namespace
 
 MILLRACE_OPERATOR(conv2d_input_grad) {
-  Operator op;
-  op.name = "conv2d_input_grad";
-  op.op_class = OpClass::heavy;
-  op.doc =
-      "The gradient of conv2d(x, w) with respect to x, from dy and w; also the transposed convolution of dy.";
-  op.min_operands = op.max_operands = 2;
-  op.attributes = ops::convolution_attributes();
+  Operator op = ops::convolution_operator(
+      "conv2d_input_grad",
+      "The gradient of conv2d(x, w) with respect to x, from dy and w; also the transposed convolution of "
+      "dy.");
   op.attributes.push_back({"input_shape", std::nullopt, "the shape of x"});
   op.types = [](const TypeContext& c) {
     const Type &dy = c.operands[0], &w = c.operands[1];
@@ -56,13 +53,11 @@ MILLRACE_OPERATOR(conv2d_input_grad) {
         c.graph.add("conv2d_weight_grad", {g, dy},
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
-  op.arithmetic = Arithmetic::narrow;
   op.onnx = {"ConvTranspose"};
   op.onnx_rule = transposed_convolution;
   op.flops = [](const Graph& graph, const Node& node) {
     return ops::convolution_flops(node.types[0].shape, graph.type(node.operands[1]).shape, node.attributes);
   };
-  op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
     Sample sample{.operands = {{s.dtype, s.y}, {s.dtype, s.w}}, .attributes = s.attributes};
     sample.attributes.set("input_shape", s.x);

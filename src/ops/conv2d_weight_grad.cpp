@@ -5,12 +5,8 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(conv2d_weight_grad) {
-  Operator op;
-  op.name = "conv2d_weight_grad";
-  op.op_class = OpClass::heavy;
-  op.doc = "The gradient of conv2d(x, w) with respect to w, from x and dy.";
-  op.min_operands = op.max_operands = 2;
-  op.attributes = ops::convolution_attributes();
+  Operator op = ops::convolution_operator(
+      "conv2d_weight_grad", "The gradient of conv2d(x, w) with respect to w, from x and dy.");
   op.attributes.push_back({"weight_shape", std::nullopt, "the shape of w"});
   op.types = [](const TypeContext& c) {
     const Type &x = c.operands[0], &dy = c.operands[1];
@@ -34,12 +30,11 @@ MILLRACE_OPERATOR(conv2d_weight_grad) {
   op.flops = [](const Graph& graph, const Node& node) {
     return ops::convolution_flops(graph.type(node.operands[0]).shape, node.types[0].shape, node.attributes);
   };
-  op.tolerance = {.f32 = 2e-4, .f64 = 1e-11, .half = 3e-2};
+  op.tolerance.f32 = 2e-4;
   for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
     Sample sample{.operands = {{s.dtype, s.x}, {s.dtype, s.y}}, .attributes = s.attributes};
     sample.attributes.set("weight_shape", s.w);
     op.samples.push_back(std::move(sample));
   }
-  op.arithmetic = Arithmetic::narrow;
   return op;
 }

@@ -121,6 +121,18 @@ std::vector<AttributeSpec> convolution_attributes() {
           {"groups", Attribute(int64_t{1}), "channels are split into so many independent convolutions"}};
 }
 
+Operator convolution_operator(std::string_view name, std::string_view doc) {
+  Operator op;
+  op.name = name;
+  op.op_class = OpClass::heavy;
+  op.doc = doc;
+  op.min_operands = op.max_operands = 2;
+  op.attributes = convolution_attributes();
+  op.arithmetic = Arithmetic::narrow;
+  op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
+  return op;
+}
+
 Attributes convolution_attributes_of(const Node& node, std::pair<std::string, Attribute> extra) {
   Attributes attributes;
   for (const AttributeSpec& spec : convolution_attributes())

@@ -35,6 +35,8 @@ void check_sizes(const TypeContext& context, std::string_view name, size_t count
 
 /// strides, pads, dilations and groups with their defaults.
 std::vector<AttributeSpec> convolution_attributes();
+/// conv2d or one of its gradients: of two operands, with those attributes.
+Operator convolution_operator(std::string_view name, std::string_view doc);
 /// The convolution attributes of a node (without input_shape or weight_shape), and `extra`.
 Attributes convolution_attributes_of(const Node& node, std::pair<std::string, Attribute> extra = {});
 

@@ -23,16 +23,13 @@ std::vector<Value> max_pool2d_grad_gradient(const GradientContext& c) {
 }  // namespace
 
 MILLRACE_OPERATOR(max_pool2d_grad) {
-  Operator op;
-  op.name = "max_pool2d_grad";
-  op.op_class = OpClass::movement;
-  op.window = true;
-  op.doc =
+  Operator op = ops::pooling_operator(
+      "max_pool2d_grad",
       "The gradient of max_pool2d's values: every element of dy goes to its window's position, in images of "
       "shape "
-      "input_shape. A position must lie in its window.";
+      "input_shape. A position must lie in its window.",
+      {{"input_shape", std::nullopt, "the shape of the images"}});
   op.min_operands = op.max_operands = 2;
-  op.attributes = ops::pooling_attributes({{"input_shape", std::nullopt, "the shape of the images"}});
   op.types = [](const TypeContext& c) {
     const Type &dy = c.operands[0], &positions = c.operands[1];
     const Shape& x = c.attributes.shape("input_shape");

@@ -6,16 +6,12 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(max_pool2d_positions) {
-  Operator op;
-  op.name = "max_pool2d_positions";
-  op.op_class = OpClass::movement;
-  op.window = true;
-  op.disjoint = ops::windows_disjoint;
-  op.doc =
+  Operator op = ops::pooling_operator(
+      "max_pool2d_positions",
       "The second result of max_pool2d: the position row * width + column of every window's first "
-      "maximum.";
-  op.attributes =
-      ops::pooling_attributes({{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory"}});
+      "maximum.",
+      {{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory"}});
+  op.disjoint = ops::windows_disjoint;
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
     const DType dtype = c.attributes.dtype("dtype");

@@ -8,13 +8,10 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(max_pool2d_values) {
-  Operator op;
-  op.name = "max_pool2d_values";
-  op.op_class = OpClass::movement;
-  op.window = true;
+  Operator op = ops::pooling_operator(
+      "max_pool2d_values",
+      "The first result of max_pool2d: the maximum of every window, NaN when it contains one.");
   op.disjoint = ops::windows_disjoint;
-  op.doc = "The first result of max_pool2d: the maximum of every window, NaN when it contains one.";
-  op.attributes = ops::pooling_attributes();
   op.types = ops::pooled_types;
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);

@@ -1,6 +1,7 @@
 #include "ops/pooling.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <millrace/onnx_rule.h>
 
@@ -87,6 +88,16 @@ std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra) 
       {"pads", Attribute(Ints{0, 0, 0, 0}), "padding: top, left, bottom, right"}};
   all.insert(all.end(), extra.begin(), extra.end());
   return all;
+}
+
+Operator pooling_operator(std::string_view name, std::string_view doc, std::vector<AttributeSpec> extra) {
+  Operator op;
+  op.name = name;
+  op.op_class = OpClass::movement;
+  op.window = true;
+  op.doc = doc;
+  op.attributes = pooling_attributes(std::move(extra));
+  return op;
 }
 
 Attributes pooling_attributes_of(const Node& node, const Shape* input_shape) {

@@ -22,6 +22,8 @@ std::vector<Type> pooled_types(const TypeContext& context);
 
 /// kernel, strides and pads, and `extra`.
 std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra = {});
+/// A movement that loads windows, with those attributes.
+Operator pooling_operator(std::string_view name, std::string_view doc, std::vector<AttributeSpec> extra = {});
 /// Those of a node, with input_shape when one is given.
 Attributes pooling_attributes_of(const Node& node, const Shape* input_shape = nullptr);
 
