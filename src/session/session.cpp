@@ -169,8 +169,12 @@ struct Session::Impl {
     int size_at = static_cast<int>(model.outputs.size());
     for (size_t i = 0; i < results.size(); ++i) {
       const int axis = model.outputs[i].data_axis;
-      if (axis < 0) continue;
       const Array& whole = program.output(static_cast<int>(i));
+      if (axis < 0) {
+        if (!whole.shares_memory(results[i]))
+          std::memcpy(results[i].data(), whole.data(), static_cast<size_t>(results[i].bytes()));
+        continue;
+      }
       const int64_t most = whole.shape()[static_cast<size_t>(axis)].size(),
                     size = program.output(size_at++).int_at(0);
       if (size < 0 || size > most)
@@ -179,11 +183,6 @@ struct Session::Impl {
       results[i] = placed(static_cast<int>(i), first_along(whole.type(), axis, size), place);
       copy_first_along(whole, axis, results[i]);
     }
-    for (size_t i = 0; i < results.size(); ++i)
-      if (model.outputs[i].data_axis >= 0)
-        continue;
-      else if (const Array& whole = program.output(static_cast<int>(i)); !whole.shares_memory(results[i]))
-        std::memcpy(results[i].data(), whole.data(), static_cast<size_t>(results[i].bytes()));
   }
 
   std::vector<Array> run(std::span<const Array> inputs, const Place& place, const CancelToken& cancel) {
