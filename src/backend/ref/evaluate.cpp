@@ -1,7 +1,5 @@
 #include "backend/ref/evaluate.h"
 
-#include <cstring>
-
 #include <millrace/operator.h>
 
 #include "backend/ref/registry.h"
@@ -25,13 +23,6 @@ std::vector<Array> evaluate_scalar_body(const Node& node, std::span<const Array>
   for (size_t k = 0; k < operands.size(); ++k) arguments.push_back(tape.operand(static_cast<int>(k)));
   const Scalar result = node.op->scalar(tape, arguments, node);
   return run_tape(tape, result, node);
-}
-
-/// The same elements in another shape.
-Array reinterpreted(const Array& array, const Type& type) {
-  Array result(type);
-  std::memcpy(result.data(), array.data(), static_cast<size_t>(array.bytes()));
-  return result;
 }
 
 }  // namespace
@@ -59,7 +50,7 @@ std::vector<Array> evaluate_node(const Graph&, const Node& node, std::span<const
   else if (node.op->element)
     results = interpret_element_body(node, operands);
   else if (node.op->op_class == OpClass::view)
-    results = {reinterpreted(operands[0], node.types[0])};
+    results = {operands[0].reshaped(node.types[0].shape)};
   else if (node.body)
     results = evaluate(*node.body, operands);
   else

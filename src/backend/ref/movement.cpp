@@ -8,10 +8,6 @@
 using namespace millrace;
 using namespace millrace::ref;
 
-MILLRACE_REF(reshape) { return {operands[0].reshaped(node.types[0].shape)}; }
-
-MILLRACE_REF(after) { return {operands[0].reshaped(node.types[0].shape)}; }
-
 MILLRACE_REF(broadcast) {
   Array out(node.types[0]);
   const std::vector<int64_t> from = operands[0].shape().sizes(), stride = strides(from);

@@ -14,7 +14,7 @@ namespace millrace::ref {
 using Function = std::vector<Array> (*)(const Node& node, std::span<const Array> operands);
 
 /// The function of an operator, or null: element-wise ones run their scalar body, composites their body,
-/// reductions reduce().
+/// reductions reduce(), and views are their operand.
 Function find_function(std::string_view op);
 
 /// The element body of a movement or generator, element by element: for those that have no function (a
