@@ -1,6 +1,7 @@
 #include <millrace/operator.h>
 
 #include "onnx/import/call.h"
+#include "ops/norm.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -43,8 +44,7 @@ MILLRACE_ONNX_IMPORT(BatchNormalization) {
   if (!call.learning && call.integer("training_mode", 0) != 0) {
     // By the batch's own statistics; the running ones move towards these.
     const double momentum = call.number("momentum", 0.9);
-    Ints axes{0};
-    for (int d = 2; d < call.rank(0); ++d) axes.push_back(d);
+    const Ints axes = ops::all_but_channels(call.rank(0));
     const Value mean = call.b.mean(call[0], axes, true), centred = call.b.sub(call[0], mean);
     const Value variance = call.b.mean(call.b.mul(centred, centred), axes, true);
     const auto flat = [&](Value x) { return call.b.reshape(x, {call.shape(0)[1]}); };

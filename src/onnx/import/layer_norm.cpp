@@ -6,12 +6,8 @@ using onnx::Ints;
 MILLRACE_ONNX_IMPORT(LayerNormalization) {
   const int64_t axis = call.axis(call.integer("axis", -1), call.rank(0));
   const double epsilon = call.number("epsilon", 1e-5);
-  Ints axes;
-  Shape inner;
-  for (int64_t d = axis; d < call.rank(0); ++d) {
-    axes.push_back(d);
-    inner.push_back(call.shape(0)[static_cast<size_t>(d)]);
-  }
+  const Ints axes = onnx::numbered(axis, call.rank(0));
+  const Shape inner(call.shape(0).begin() + axis, call.shape(0).end());
   const Value x = call.b.widen(call[0]), mean = call.b.mean(x, axes, true);
   const Value centred = call.b.sub(x, mean);
   const Value deviation =
