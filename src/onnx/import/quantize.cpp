@@ -3,6 +3,7 @@
 
 #include "onnx/import/call.h"
 #include "onnx/import/narrow.h"
+#include "onnx/import/windows.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -94,11 +95,35 @@ namespace {
 Value centred(onnx::ImportCall& call, int k, int point, int64_t axis) {
   Value x = call.b.cast(call[k], f64);
   if (call.given(point))
-    x = call.b.sub(x, call.b.cast(spread_out(call, call[point], call.b.shape(x), axis, 0), f64));
+    x = call.b.sub(x, spread_out(call, call.b.cast(call[point], f64), call.b.shape(x), axis, 0));
   return x;
 }
 
+/// The convolution of two such operands; their pads are zeros.
+Value convolved_centred(onnx::ImportCall& call, int x, int w, int x_point, int w_point) {
+  const Ints weight = call.shape(w).sizes();
+  if (weight.size() < 3 || weight.size() > 5) call.refuse("convolutions of 1, 2 and 3 dimensions are known");
+  const onnx::Windows windows = windows_of(call, Ints(weight.begin() + 2, weight.end()));
+  return onnx::convolved(call, centred(call, x, x_point, 0), centred(call, w, w_point, 0), windows,
+                         call.integer("group", 1));
+}
+
 }  // namespace
+
+MILLRACE_ONNX_IMPORT(ConvInteger) { return {call.b.cast(convolved_centred(call, 0, 1, 2, 3), i32)}; }
+
+MILLRACE_ONNX_IMPORT(QLinearConv) {
+  Value sums = convolved_centred(call, 0, 3, 2, 5);
+  const Shape shape = call.b.shape(sums);
+  const auto wide = [&](int k) { return call.b.cast(call[k], f64); };
+  const auto in_shape = [&](Value x) { return spread_out(call, x, shape, 1, 0); };
+  if (call.given(8)) sums = call.b.add(sums, in_shape(wide(8)));
+  const DType to = call.dtype(7);
+  const auto [low, high] = range_of(call, to);
+  const Value scale = in_shape(call.b.div(call.b.mul(wide(1), wide(4)), wide(6)));
+  const Value q = call.b.add(call.graph.add("round", {call.b.mul(sums, scale)}), in_shape(wide(7)));
+  return {call.b.cast(call.clamp(q, low, high), to)};
+}
 
 MILLRACE_ONNX_IMPORT(MatMulInteger) {
   const int64_t rows = call.rank(0) - 2, columns = call.rank(1) - 1;
