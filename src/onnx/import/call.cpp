@@ -118,12 +118,6 @@ Value ImportCall::stacked(const std::vector<Value>& slices, int64_t axis) {
   return concat(parts, axis);
 }
 
-std::vector<Value> ImportCall::tensors() const {
-  std::vector<Value> list;
-  for (int k = 0; k < count(); ++k) list.push_back(given(k) ? operand(k) : Value{});
-  return list;
-}
-
 const Texts& ImportCall::texts(int k) const {
   const Item& found = item(k);
   if (found.form != Item::Form::texts) refuse(fmt::format("input {} is no tensor of texts", k));

@@ -51,8 +51,6 @@ class ImportCall {
   /// Operand k. InputError when it is left out, no tensor, or of a size that depends on data.
   Value operand(int k) const;
   Value operator[](int k) const { return operand(k); }
-  /// All of them, which must be tensors.
-  std::vector<Value> tensors() const;
   /// Operand k as it is, whatever it is.
   const Item& item(int k) const;
   bool is_texts(int k) const { return given(k) && item(k).form == Item::Form::texts; }
