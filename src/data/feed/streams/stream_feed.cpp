@@ -44,11 +44,7 @@ class StreamedFeed final : public StreamFeed {
   ~StreamedFeed() override { halt(); }
 
   std::span<const Field> fields() const override { return rows_->fields(); }
-  const FeedBatch& next() override {
-    gather(nullptr);
-    hand_over();
-    return batch_;
-  }
+  const FeedBatch& next() override;
   bool ready(double seconds) override {
     const Until until = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<Until::duration>(std::chrono::duration<double>(seconds));
@@ -113,9 +109,6 @@ class StreamedFeed final : public StreamFeed {
   bool gather(const Until* until);
   bool take_next(const Until* until);
   void take(size_t source, LineItem& item);
-  void begin_batch();
-  void finish_batch();
-  void hand_over();
   bool several() const { return shares_.has_value(); }
   /// Unique among all streams.
   int64_t index_of(size_t source, int64_t number) const {
@@ -171,6 +164,13 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
   for (const auto& line : lines_) line->reader.limit_memory(options_.memory / std::ssize(lines_), 0);
   take_parts(parts_for_head(make_parts));
   limit_memory();
+  arrays_ = rows_->arrays(options_.batch);
+  indices_.resize(static_cast<size_t>(options_.batch));
+  names_.resize(indices_.size());
+  for (const AlignedBytes& array : arrays_) batch_.arrays.emplace_back(array.data(), array.size());
+  batch_.samples = indices_;
+  batch_.names = names_;
+  batch_.valid = options_.batch;
   set_seed(options_.seed);
   for (const auto& line : lines_) line->reader.seek(line->seed, {});
   at_ = {seed_, 0, 0};
@@ -376,9 +376,8 @@ void StreamedFeed::read(StreamLine& from) {
 StreamLine* StreamedFeed::claimable() {
   StreamLine* best = nullptr;
   for (const auto& line : lines_) {
-    while (line->claimed < line->drawn && line->item(line->claimed).what == What::ready) ++line->claimed;
-    if (line->claimed < line->drawn && (!best || line->claimed - line->taken < best->claimed - best->taken))
-      best = line.get();
+    const bool there = line->claimed < line->drawn && line->item(line->claimed).what == What::drawn;
+    if (there && (!best || line->claimed - line->taken < best->claimed - best->taken)) best = line.get();
   }
   return best;
 }
@@ -459,21 +458,12 @@ bool StreamedFeed::take_next(const Until* until) {
   lock.lock();
   next.what = What::empty;
   ++from.taken;
-  from.claimed = std::max(from.claimed, from.taken);
   from.room.notify_one();
   return true;
 }
 
-void StreamedFeed::begin_batch() {
-  const auto count = static_cast<size_t>(options_.batch);
-  rows_->begin(arrays_, options_.batch);
-  indices_.assign(count, -1);
-  names_.assign(count, {});
-}
-
 /// Puts the next sample into the batch, where it is good; its row stays the item's then.
 void StreamedFeed::take(size_t source, LineItem& item) {
-  if (gathered_.empty()) begin_batch();
   StreamLine& from = *lines_[source];
   if (item.drawn.draw.new_pass) {
     if (!from.good_in_pass)
@@ -501,19 +491,10 @@ void StreamedFeed::take(size_t source, LineItem& item) {
   entry.item.why = std::move(item.why);
 }
 
-/// What is left to do when nothing can change.
-void StreamedFeed::finish_batch() {
-  rows_->finish(arrays_, options_.batch, {seed_, at_.epoch, at_.position, 0}, mixer_);
-  batch_.arrays.clear();
-  for (const AlignedBytes& array : arrays_) batch_.arrays.emplace_back(array.data(), array.size());
-  batch_.samples = indices_;
-  batch_.names = names_;
-  batch_.valid = options_.batch;
-}
-
 /// The batch made becomes the one given out.
-void StreamedFeed::hand_over() {
-  finish_batch();
+const FeedBatch& StreamedFeed::next() {
+  gather(nullptr);
+  rows_->finish(arrays_, options_.batch, {seed_, at_.epoch, at_.position, 0}, mixer_);
   for (const Gathered& each : gathered_) lines_[each.source]->order.apply(each.item.drawn.draw);
   place_ += std::ssize(gathered_);
   gathered_.clear();
@@ -524,6 +505,7 @@ void StreamedFeed::hand_over() {
     ++at_.epoch;
     at_.position = 0;
   }
+  return batch_;
 }
 
 }  // namespace

@@ -80,10 +80,11 @@ std::string StreamRows::make(const Dataset& sample, const SampleKey& key, Worker
   return {};
 }
 
-void StreamRows::begin(Arrays& arrays, int64_t batch) const {
-  if (!arrays.empty()) return;
+StreamRows::Arrays StreamRows::arrays(int64_t batch) const {
+  Arrays arrays;
   for (const Field& field : fields_)
     arrays.emplace_back(stream_row_bytes(field) * static_cast<size_t>(batch));
+  return arrays;
 }
 
 void StreamRows::put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const {

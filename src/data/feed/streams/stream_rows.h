@@ -43,7 +43,7 @@ class StreamRows {
 
   /// The arrays of a batch.
   using Arrays = std::vector<AlignedBytes>;
-  void begin(Arrays& arrays, int64_t batch) const;
+  Arrays arrays(int64_t batch) const;
   /// Puts a row there, and takes it from there.
   void put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const;
   void take(const Arrays& arrays, int64_t place, std::byte* row) const;
