@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "data/feed/group_part.h"
-#include "data/feed/sequences/token_rows.h"
+#include "data/feed/sequences/plan.h"
 #include "data/table/group.h"
 #include "task/inputs/table_input.h"
 #include "task/json_text.h"
@@ -78,7 +78,7 @@ class QueriesInput final : public TableInput {
     plan.order = training ? reading.recipe.data.order : "sequential";
     plan.whole_batches = training;
     plan.buckets = data::best_buckets(sizes, plan.length, most_query_buckets);
-    return data::bucket_rows(std::move(lengths), plan);
+    return data::bucket_plan(std::move(lengths), plan);
   }
 
   std::string text(std::span<const Array> row) const override {

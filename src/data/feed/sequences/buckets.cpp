@@ -11,14 +11,16 @@
 namespace millrace::data {
 namespace {
 
-class Buckets : public Plan {
+class Buckets : public EpochRows {
  public:
-  Buckets(const Lengths& texts, const PlanOptions& options) : texts_(texts), options_(options) {
+  Buckets(std::shared_ptr<const Lengths> given, const PlanOptions& options)
+      : EpochRows(options, options.buckets.empty() ? std::vector{options.length} : options.buckets,
+                  std::move(given)) {
+    const Lengths& texts = *samples_;
     const OrderText text = parse_order(options.order);
     if (text.kind->by_column)
       fail<InputError>("data.order = \"{}\": {} have no columns to weigh them by", options.order, texts.unit);
     order_ = text.make({texts.count(), texts.labels, texts.classes, {}});
-    if (options_.buckets.empty()) options_.buckets = {options.length};
     rows_ = options.whole_batches ? order_->length() / options.batch * options.batch : order_->length();
     if (rows_ < 1)
       fail<InputError>("{}: its {} {} do not fill a batch of {}; make the batch smaller", texts.path,
@@ -35,18 +37,15 @@ class Buckets : public Plan {
     plain_ = 1 - static_cast<double>(tokens) / static_cast<double>(rows_ * options.length);
   }
 
-  int64_t rows() const override { return rows_; }
-
   std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
     return std::make_unique<BucketsEpoch>(*this, seed, epoch);
   }
-  std::vector<int64_t> lengths() const override { return options_.buckets; }
 
   std::vector<std::string> describe() const override {
     return {fmt::format(
-        "{} {}, padded to {} {}: {:.1f} % of the places are padding{}", texts_.count(), texts_.unit,
-        fmt::join(options_.buckets, ", "), texts_.items, 100 * waste_,
-        options_.buckets.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
+        "{} {}, padded to {} {}: {:.1f} % of the places are padding{}", samples_->count(), samples_->unit,
+        fmt::join(lengths_, ", "), samples_->items, 100 * waste_,
+        lengths_.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
   }
 
  private:
@@ -55,7 +54,7 @@ class Buckets : public Plan {
       std::vector<Pick> picks(static_cast<size_t>(plan.rows_));
       plan.order_->run(seed, epoch, 0, picks);
       for (const Pick& pick : picks) chosen.push_back(pick.index);
-      if (plan.options_.buckets.size() == 1) return;
+      if (plan.lengths_.size() == 1) return;
       // Of texts of one length the order decides who is with whom.
       std::stable_sort(chosen.begin(), chosen.end(),
                        [&](int64_t a, int64_t b) { return plan.size(a) < plan.size(b); });
@@ -64,14 +63,14 @@ class Buckets : public Plan {
     }
     void row(int64_t at, std::vector<Extract>& pieces) const override {
       const int64_t text = chosen[static_cast<size_t>(place(at))];
-      pieces.assign(1, {plan.texts_.begins[static_cast<size_t>(text)], plan.size(text), text});
+      pieces.assign(1, {plan.samples_->begins[static_cast<size_t>(text)], plan.size(text), text});
     }
     int64_t length(int64_t at) const override {
       const int64_t batch = plan.options_.batch, first = place(at / batch * batch);
       int64_t longest = 0;
       for (int64_t i = first; i < std::min(first + batch, plan.rows_); ++i)
         longest = std::max(longest, plan.size(chosen[static_cast<size_t>(i)]));
-      const std::vector<int64_t>& buckets = plan.options_.buckets;
+      const std::vector<int64_t>& buckets = plan.lengths_;
       return *std::lower_bound(buckets.begin(), buckets.end() - 1, longest);
     }
     /// Where the row stands in `chosen`. Rows that fill no batch stay last.
@@ -87,20 +86,18 @@ class Buckets : public Plan {
 
   int64_t behind() const { return options_.next_token ? 1 : 0; }
   int64_t size(int64_t text) const {
-    return std::clamp<int64_t>(texts_.length(text) - behind(), 0, options_.length);
+    return std::clamp<int64_t>(samples_->length(text) - behind(), 0, options_.length);
   }
 
-  const Lengths& texts_;
-  PlanOptions options_;
   std::unique_ptr<Order> order_;
-  int64_t rows_ = 0, places_ = 0;
+  int64_t places_ = 0;
   double waste_ = 0, plain_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Plan> bucket_plan(const Lengths& texts, const PlanOptions& options) {
-  return std::make_unique<Buckets>(texts, options);
+std::unique_ptr<EpochRows> bucket_plan(std::shared_ptr<const Lengths> texts, const PlanOptions& options) {
+  return std::make_unique<Buckets>(std::move(texts), options);
 }
 
 std::vector<int64_t> best_buckets(const std::vector<int64_t>& lengths, int64_t most, int64_t count) {

@@ -10,9 +10,9 @@
 namespace millrace::data {
 namespace {
 
-class Packed : public Plan {
+class Packed : public EpochRows {
  public:
-  Packed(const Texts& texts, const PlanOptions& options) : options_(options) {
+  Packed(const Texts& texts, const PlanOptions& options) : EpochRows(options, {options.length}) {
     if (options.order != "shuffle" && options.order != "sequential")
       fail<InputError>("data.order = \"{}\": packed texts take \"shuffle\" or \"sequential\"", options.order);
     cut(texts);
@@ -26,13 +26,9 @@ class Packed : public Plan {
           texts.path, texts.count(), bins_, options.length, options.batch);
   }
 
-  int64_t rows() const override { return rows_; }
-
   std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
     return std::make_unique<PackedEpoch>(*this, seed, epoch);
   }
-
-  std::vector<int64_t> lengths() const override { return {options_.length}; }
 
   std::vector<std::string> describe() const override {
     const double places = static_cast<double>(bins_ * options_.length);
@@ -132,16 +128,15 @@ class Packed : public Plan {
     }
   }
 
-  PlanOptions options_;
   std::vector<Extract> pieces_;          // longest first
   std::vector<int64_t> group_begins_;    // of pieces of one length
   std::vector<int64_t> begins_, ranks_;  // bin b holds the pieces ranks_[begins_[b]] …
-  int64_t bins_ = 0, rows_ = 0, tokens_ = 0, texts_ = 0, cut_ = 0, left_out_ = 0;
+  int64_t bins_ = 0, tokens_ = 0, texts_ = 0, cut_ = 0, left_out_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Plan> packed_plan(const Texts& texts, const PlanOptions& options) {
+std::unique_ptr<EpochRows> packed_plan(const Texts& texts, const PlanOptions& options) {
   return std::make_unique<Packed>(texts, options);
 }
 

@@ -16,7 +16,5 @@ namespace millrace::data {
 /// order of epoch 0. InputError: rows that fill no batch, an order that texts do not take.
 std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const TokenOptions& options,
                                     PlanOptions plan);
-/// The same of whole samples, padded to one of `plan`'s buckets.
-std::unique_ptr<RowPlan> bucket_rows(std::shared_ptr<const Lengths> samples, const PlanOptions& plan);
 
 }  // namespace millrace::data

@@ -9,10 +9,10 @@
 namespace millrace::data {
 namespace {
 
-class Windows : public Plan {
+class Windows : public EpochRows {
  public:
   Windows(const Texts& texts, const PlanOptions& options)
-      : options_(options), sequential_(options.order == "sequential"), path_(texts.path) {
+      : EpochRows(options, {options.length}), sequential_(options.order == "sequential") {
     // Every window's targets must be there.
     places_ = texts.tokens.size() - (options.next_token ? 1 : 0);
     const int64_t whole = places_ / options.length;
@@ -26,7 +26,7 @@ class Windows : public Plan {
       fail<InputError>(
           "{}: its {} tokens give {} windows of input.length = {}, which fill no batch of {}: make length or "
           "batch smaller",
-          path_, texts.tokens.size(), windows_, options.length, options.batch);
+          texts.path, texts.tokens.size(), windows_, options.length, options.batch);
     order_ = [&] {
       const OrderText text = parse_order(options.order);
       Population population;
@@ -35,11 +35,9 @@ class Windows : public Plan {
     }();
   }
 
-  int64_t rows() const override { return rows_; }
   std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
     return std::make_unique<WindowsEpoch>(*this, seed, epoch);
   }
-  std::vector<int64_t> lengths() const override { return {options_.length}; }
   std::vector<std::string> describe() const override {
     return {fmt::format("{} windows of {} tokens{}", windows_, options_.length,
                         sequential_ ? "" : ", from another offset on each epoch")};
@@ -69,16 +67,14 @@ class Windows : public Plan {
     return static_cast<int64_t>((uint64_t{words[0]} * static_cast<uint64_t>(room + 1)) >> 32);
   }
 
-  PlanOptions options_;
   bool sequential_;
-  std::string path_;
-  int64_t places_ = 0, windows_ = 0, rows_ = 0;
+  int64_t places_ = 0, windows_ = 0;
   std::unique_ptr<Order> order_;
 };
 
 }  // namespace
 
-std::unique_ptr<Plan> window_plan(const Texts& texts, const PlanOptions& options) {
+std::unique_ptr<EpochRows> window_plan(const Texts& texts, const PlanOptions& options) {
   return std::make_unique<Windows>(texts, options);
 }
 

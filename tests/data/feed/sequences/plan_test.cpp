@@ -23,10 +23,10 @@ std::vector<int64_t> random_lengths(int64_t count, uint32_t most) {
   return lengths;
 }
 
-std::vector<std::vector<Extract>> rows_of(const Plan& plan, int64_t epoch, uint64_t seed = 3) {
+std::vector<std::vector<Extract>> rows_of(const EpochRows& plan, int64_t epoch, uint64_t seed = 3) {
   const auto rows_in = plan.epoch(seed, epoch);
-  std::vector<std::vector<Extract>> rows(static_cast<size_t>(plan.rows()));
-  for (int64_t at = 0; at < plan.rows(); ++at) rows_in->row(at, rows[static_cast<size_t>(at)]);
+  std::vector<std::vector<Extract>> rows(static_cast<size_t>(plan.count()));
+  for (int64_t at = 0; at < plan.count(); ++at) rows_in->row(at, rows[static_cast<size_t>(at)]);
   return rows;
 }
 
@@ -120,7 +120,7 @@ TEST_CASE(
   const auto plan = packed_plan(texts, options);
   int64_t tokens = 0;
   for (const int64_t length : lengths) tokens += length;
-  CHECK(plan->rows() <= tokens / 64 + 1 + tokens / 64 / 50);  // 2 % more than nothing wasted
+  CHECK(plan->count() <= tokens / 64 + 1 + tokens / 64 / 50);  // 2 % more than nothing wasted
   std::set<std::set<int64_t>> together[2];
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     const auto rows = rows_of(*plan, epoch);
@@ -168,15 +168,15 @@ TEST_CASE("buckets give every text once, batches of similar length, and other ba
   options.length = 64;
   options.batch = 8;
   options.buckets = {8, 24, 64};
-  const auto plan = bucket_plan(texts, options);
-  CHECK(plan->rows() == 1000);
+  const auto plan = bucket_plan(std::make_shared<const Texts>(texts), options);
+  CHECK(plan->count() == 1000);
   std::vector<std::vector<Extract>> before;
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     const auto rows = rows_of(*plan, epoch);
     const auto of_epoch = plan->epoch(3, epoch);
     std::set<int64_t> seen;
     int64_t padding = 0, descents = 0;
-    for (int64_t at = 0; at < plan->rows(); ++at) {
+    for (int64_t at = 0; at < plan->count(); ++at) {
       const Extract& piece = rows[static_cast<size_t>(at)][0];
       const int64_t length = of_epoch->length(at / 8 * 8);
       CHECK(piece.size <= length);
@@ -193,7 +193,7 @@ TEST_CASE("buckets give every text once, batches of similar length, and other ba
     CHECK(same(rows, rows_of(*plan, epoch)));
   }
   options.order = "importance w";
-  CHECK_THROWS_AS(bucket_plan(texts, options), InputError);
+  CHECK_THROWS_AS(bucket_plan(std::make_shared<const Texts>(texts), options), InputError);
 }
 
 TEST_CASE("the last batch of a test is the partial one") {
@@ -204,8 +204,8 @@ TEST_CASE("the last batch of a test is the partial one") {
   options.whole_batches = false;
   options.order = "sequential";
   options.buckets = {16, 32};
-  const auto plan = bucket_plan(texts, options);
-  CHECK(plan->rows() == 21);
+  const auto plan = bucket_plan(std::make_shared<const Texts>(texts), options);
+  CHECK(plan->count() == 21);
   CHECK(covered(rows_of(*plan, 0)).size() == static_cast<size_t>(texts.begins.back()));
   CHECK(plan->epoch(3, 0)->length(16) == 32);
 }
