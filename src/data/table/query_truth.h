@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "data/table/query.h"
 
@@ -11,14 +12,8 @@ namespace millrace::data {
 
 enum class Truth : uint8_t { no, yes, unknown };
 
-/// A value of a sample or of the condition.
-struct Cell {
-  enum class What : uint8_t { missing, integer, real, text } what = What::missing;
-  int64_t integer = 0;
-  double real = 0;
-  std::string_view text;
-  double number() const { return what == What::integer ? static_cast<double>(integer) : real; }
-};
+/// A value of a sample or of the condition; std::monostate: it is missing.
+using Cell = std::variant<std::monostate, int64_t, double, std::string_view>;
 
 /// A constant of the condition.
 Cell constant_cell(const Query::Operand& operand);
@@ -49,14 +44,14 @@ Truth evaluate(const Query& query, size_t at, const Cells& cell) {
       break;
   }
   const Cell value = cell(at, 0);
-  if (value.what == Cell::What::missing) return Truth::unknown;
+  if (std::holds_alternative<std::monostate>(value)) return Truth::unknown;
   Truth truth = Truth::no;
   for (size_t k = 1; k < node.operands.size(); ++k) {
     const Truth one = truth_of("=", value, cell(at, k));
     if (one == Truth::yes) return one;
     // A text is in no list of numbers, and neither is it not in it.
-    const Cell other = cell(at, k);
-    if ((other.what == Cell::What::text) != (value.what == Cell::What::text)) truth = Truth::unknown;
+    const auto text = [](const Cell& each) { return std::holds_alternative<std::string_view>(each); };
+    if (text(cell(at, k)) != text(value)) truth = Truth::unknown;
   }
   return truth;
 }

@@ -46,7 +46,7 @@ class Bound {
       const auto& operands = query_.nodes()[n].operands;
       const auto is_text = [&](size_t k) {
         return columns_[n][k] ? columns_[n][k]->column.kind == ColumnKind::text
-                              : cells_[n][k].what == Cell::What::text;
+                              : std::holds_alternative<std::string_view>(cells_[n][k]);
       };
       for (size_t k = 1; k < operands.size(); ++k) {
         if (is_text(k) == is_text(0)) continue;
@@ -62,19 +62,14 @@ class Bound {
   Cell cell(size_t node, size_t k, int64_t i) const {
     const Index::Small* small = columns_[node][k];
     if (!small) return cells_[node][k];
-    Cell cell;
     const auto at = static_cast<size_t>(i);
     if (small->column.kind == ColumnKind::text) {
-      if (small->codes[at] == Index::no_text) return cell;
-      cell.what = Cell::What::text;
-      cell.text = Index::text(*small, small->codes[at]);
-    } else if (small->present.empty() || (small->present[at / 8] >> (at % 8) & 1) != 0) {
-      const bool whole = small->column.kind == ColumnKind::integer;
-      cell.what = whole ? Cell::What::integer : Cell::What::real;
-      cell.integer = whole ? static_cast<int64_t>(small->numbers[at]) : 0;
-      cell.real = whole ? 0 : std::bit_cast<double>(small->numbers[at]);
+      if (small->codes[at] == Index::no_text) return {};
+      return Index::text(*small, small->codes[at]);
     }
-    return cell;
+    if (!small->present.empty() && (small->present[at / 8] >> (at % 8) & 1) == 0) return {};
+    if (small->column.kind == ColumnKind::real) return std::bit_cast<double>(small->numbers[at]);
+    return static_cast<int64_t>(small->numbers[at]);
   }
 
   const Query& query_;

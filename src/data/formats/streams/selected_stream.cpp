@@ -22,18 +22,10 @@ class SampleCells {
     const auto [place, added] = values_.try_emplace(operand.text);
     if (added) place->second = find(operand.text);
     const Value& value = place->second;
-    Cell cell;
-    if (const auto* integer = std::get_if<int64_t>(&value)) {
-      cell.what = Cell::What::integer;
-      cell.integer = *integer;
-    } else if (const auto* real = std::get_if<double>(&value)) {
-      cell.what = Cell::What::real;
-      cell.real = *real;
-    } else if (const auto* text = std::get_if<std::string>(&value)) {
-      cell.what = Cell::What::text;
-      cell.text = *text;
-    }
-    return cell;
+    if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* text = std::get_if<std::string>(&value)) return std::string_view(*text);
+    return {};
   }
 
  private:
