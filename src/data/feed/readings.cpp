@@ -99,7 +99,7 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   const int64_t count = samples_->count();
   for (const size_t size : sizes_) cache_.emplace_back(size * static_cast<size_t>(count));
   kept_ = true;
-  const auto ahead = ahead_of(*samples_, count, [](int64_t i) { return i; });
+  const auto ahead = ahead_of(*samples_, count);
   std::mutex reporting;
   std::atomic<int64_t> done{0};
   // Large enough for formats that read runs, small enough for all threads to have some.

@@ -13,14 +13,13 @@ RemoteCache* remote_cache_of(const Dataset& samples) {
   return probe.cache();
 }
 
-std::unique_ptr<RowsAhead> ahead_of(const Dataset& samples, int64_t count,
-                                    std::function<int64_t(int64_t)> sample) {
+std::unique_ptr<RowsAhead> ahead_of(const Dataset& samples, int64_t count) {
   RemoteCache* const cache = remote_cache_of(samples);
   if (!cache) return nullptr;
   auto ahead = std::make_unique<RowsAhead>(samples, *cache);
-  ahead->start([next = int64_t{0}, count, sample = std::move(sample)](std::vector<int64_t>& batch) mutable {
+  ahead->start([next = int64_t{0}, count](std::vector<int64_t>& batch) mutable {
     if (next == count) return false;
-    batch.push_back(sample(next++));
+    batch.push_back(next++);
     return true;
   });
   return ahead;

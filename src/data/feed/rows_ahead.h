@@ -18,10 +18,9 @@ namespace millrace::data {
 RemoteCache* remote_cache_of(const Dataset& samples);
 
 class RowsAhead;
-/// The plan of reading `count` samples in order, each a batch of its own: sample(0), sample(1) …; null where
-/// they are here. The data set must stay.
-std::unique_ptr<RowsAhead> ahead_of(const Dataset& samples, int64_t count,
-                                    std::function<int64_t(int64_t)> sample);
+/// The plan of reading the first `count` samples in order, each a batch of its own; null where they are here.
+/// The data set must stay.
+std::unique_ptr<RowsAhead> ahead_of(const Dataset& samples, int64_t count);
 
 /// Thread-safe, but for start().
 class RowsAhead {

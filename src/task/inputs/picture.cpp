@@ -71,7 +71,7 @@ Array sample_pictures(const Section& section, const Reading& reading) {
   const size_t bytes = extent.bytes();
   std::vector<std::byte> all(static_cast<size_t>(count) * bytes);
   std::vector<char> good(static_cast<size_t>(count));
-  const auto ahead = data::ahead_of(*samples, count, [](int64_t i) { return i; });
+  const auto ahead = data::ahead_of(*samples, count);
   parallel_parts(count, 64, 0, [&](int64_t first, int64_t end) {
     const auto scratch = part->scratch();
     for (int64_t i = first; i < end; ++i) {
