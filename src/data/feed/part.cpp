@@ -1,5 +1,6 @@
 #include "data/feed/part.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/format.h"
@@ -41,11 +42,39 @@ std::optional<size_t> mixing_part(std::span<const NamedPart> parts) {
   return mixing;
 }
 
+namespace {
+
+/// What is mixed into rows of `row` bytes, as Part::mix() mixes them: each of the first `count` has the one
+/// before it, what stands behind them is the same.
 void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to) {
   std::memcpy(to, rows.data(), rows.size());
   const size_t rest = row * static_cast<size_t>(count - 1);
   std::memcpy(to, rows.data() + rest, row);
   std::memcpy(to + row, rows.data(), rest);
+}
+
+}  // namespace
+
+void finish_batch(std::span<const NamedPart> parts, std::span<std::byte* const> arrays, int64_t batch,
+                  int64_t valid, int64_t length, const SampleKey& key,
+                  std::span<const std::unique_ptr<Part::Scratch>> scratch) {
+  std::vector<std::span<std::byte* const>> own;  // arrays of each part
+  size_t mixed = 0;                              // the array behind those of the parts
+  for (const NamedPart& each : parts) {
+    own.push_back(arrays.subspan(mixed, each.part->fields().size()));
+    mixed += own.back().size();
+  }
+  const auto mixing = mixing_part(parts);
+  float share = 1;
+  if (mixing) share = parts[*mixing].part->mix(own[*mixing], valid, key, scratch[*mixing].get());
+  for (size_t p = 0; p < parts.size(); ++p) parts[p].part->finish(batch, length, own[p]);
+  if (!mixing) return;
+  for (size_t p = 0; p < parts.size(); ++p)
+    for (size_t k = 0; k < own[p].size() && parts[p].target; ++k) {
+      const size_t row = row_bytes(parts[p].part->fields()[k].type, length);
+      copy_mixed({own[p][k], row * static_cast<size_t>(batch)}, row, valid, arrays[mixed++]);
+    }
+  std::fill_n(reinterpret_cast<float*>(arrays[mixed]), batch, share);
 }
 
 ColumnPlace::ColumnPlace(const Dataset& dataset, std::string name)

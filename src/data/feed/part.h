@@ -110,9 +110,12 @@ struct NamedPart {
 /// Of parts the one that mixes, where any does. InputError: several.
 std::optional<size_t> mixing_part(std::span<const NamedPart> parts);
 
-/// What is mixed into rows of `row` bytes, as Part::mix() mixes them: each of the first `count`, of which
-/// there is one, has the one before it, what stands behind them is the same.
-void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to);
+/// What is left to do when the rows of a batch are there, the first `valid` (≥ 1) of which count: samples are
+/// mixed, parts finish, and what was mixed in, and in which share, fills the arrays for that. `arrays`: those
+/// of feed_fields(). `key` names the batch, `scratch` is that of each part.
+void finish_batch(std::span<const NamedPart> parts, std::span<std::byte* const> arrays, int64_t batch,
+                  int64_t valid, int64_t length, const SampleKey& key,
+                  std::span<const std::unique_ptr<Part::Scratch>> scratch);
 
 /// A column that a part looks at, found again in data sets with other orders of columns.
 class ColumnPlace {

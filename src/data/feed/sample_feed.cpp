@@ -154,8 +154,6 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   std::vector<size_t> offsets_;  // of arrays in a slot's memory
   size_t slot_bytes_ = 0;
   int64_t batch_memory_ = 0;
-  std::vector<std::pair<size_t, size_t>> mixed_;  // a field, and the one of what is mixed in
-  std::optional<size_t> mixing_;                  // the part that mixes
   int64_t epoch_length_ = 0;
   std::optional<Readings> readings_;
   mutable std::once_flag digested_;
@@ -199,10 +197,6 @@ void SampleFeed::lay_out() {
   for (const NamedPart& each : parts_) {
     firsts_.push_back(firsts_.back() + each.part->fields().size());
   }
-  mixing_ = mixing_part(parts_);
-  size_t to = firsts_.back();
-  for (size_t p = 0; p < parts_.size() && mixing_; ++p)
-    for (size_t f = firsts_[p]; f < firsts_[p + 1] && parts_[p].target; ++f) mixed_.emplace_back(f, to++);
   const std::vector<int64_t> lengths = rows_->lengths();
   const int64_t longest = lengths.empty() ? 0 : lengths.back();
   for (const Field& field : fields_) {
@@ -427,19 +421,10 @@ void SampleFeed::put_row(Slot& slot, int64_t i, RowWorker& worker) {
 /// What needs all rows.
 void SampleFeed::finish(Slot& slot, RowWorker& worker) const {
   const FeedBatch& batch = slot.batch;
-  float share = 1;
-  if (mixing_) {
-    const SampleKey key{batch.start.seed, batch.start.epoch, batch.start.position, 0};
-    share = parts_[*mixing_].part->mix(row_places(slot, *mixing_, 0, worker), batch.valid, key,
-                                       worker.reader.scratch[*mixing_].get());
-  }
-  for (size_t p = 0; p < parts_.size(); ++p)
-    parts_[p].part->finish(options_.batch, batch.length, row_places(slot, p, 0, worker));
-  for (const auto& [from, to] : mixed_)
-    copy_mixed(batch.arrays[from], slot.rows[from], batch.valid, array(slot, to));
-  if (!mixing_) return;
-  auto* const shares = reinterpret_cast<float*>(array(slot, fields_.size() - 1 - (weighted_ ? 1 : 0)));
-  std::fill_n(shares, options_.batch, share);
+  std::vector<std::byte*> arrays;
+  for (size_t f = 0; f < fields_.size(); ++f) arrays.push_back(array(slot, f));
+  finish_batch(parts_, arrays, options_.batch, batch.valid, batch.length,
+               {batch.start.seed, batch.start.epoch, batch.start.position, 0}, worker.reader.scratch);
 }
 
 }  // namespace

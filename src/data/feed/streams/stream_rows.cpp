@@ -1,6 +1,5 @@
 #include "data/feed/streams/stream_rows.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/format.h"
@@ -24,20 +23,12 @@ size_t stream_row_bytes(const Field& field) {
 StreamRows::StreamRows(std::vector<NamedPart> parts, bool weighted)
     : parts_(std::move(parts)), fields_(feed_fields(parts_, weighted)), weighted_(weighted) {
   constexpr size_t alignment = 16;
-  mixing_ = mixing_part(parts_);
-  size_t array = 0;
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const Field& field : parts_[p].part->fields()) {
       const size_t size = stream_row_bytes(field);
-      places_.push_back({p, array++, bytes_, size, 0});
+      places_.push_back({p, bytes_, size});
       bytes_ += (size + alignment - 1) / alignment * alignment;
     }
-  for (Place& place : places_)
-    if (mixing_ && parts_[place.part].target) place.mixed = array++;
-  if (mixing_) mix_array_ = array++;
-  if (weighted_) weights_array_ = array++;
-  if (array != fields_.size())
-    fail<InternalError>("a feed of streams has {} arrays, its parts make {}", fields_.size(), array);
 }
 
 size_t StreamRows::batch_bytes() const {
@@ -89,37 +80,21 @@ StreamRows::Arrays StreamRows::arrays(int64_t batch) const {
 
 void StreamRows::put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const {
   const auto at = static_cast<size_t>(place);
-  for (const Place& each : places_)
-    std::memcpy(arrays[each.array].data() + at * each.size, row + each.offset, each.size);
-  if (weighted_) std::memcpy(arrays[weights_array_].data() + at * sizeof weight, &weight, sizeof weight);
+  for (size_t f = 0; f < places_.size(); ++f)
+    std::memcpy(arrays[f].data() + at * places_[f].size, row + places_[f].offset, places_[f].size);
+  if (weighted_) std::memcpy(arrays.back().data() + at * sizeof weight, &weight, sizeof weight);
 }
 
 void StreamRows::take(const Arrays& arrays, int64_t place, std::byte* row) const {
   const auto at = static_cast<size_t>(place);
-  for (const Place& each : places_)
-    std::memcpy(row + each.offset, arrays[each.array].data() + at * each.size, each.size);
-}
-
-std::span<std::byte* const> StreamRows::arrays_of(Arrays& arrays, size_t part, Worker& worker) const {
-  worker.places.clear();
-  for (const Place& each : places_)
-    if (each.part == part) worker.places.push_back(arrays[each.array].data());
-  return worker.places;
+  for (size_t f = 0; f < places_.size(); ++f)
+    std::memcpy(row + places_[f].offset, arrays[f].data() + at * places_[f].size, places_[f].size);
 }
 
 void StreamRows::finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const {
-  float share = 1;
-  if (mixing_)
-    share = parts_[*mixing_].part->mix(arrays_of(arrays, *mixing_, worker), batch, key,
-                                       worker.scratch[*mixing_].get());
-  for (size_t p = 0; p < parts_.size(); ++p)
-    parts_[p].part->finish(batch, 0, arrays_of(arrays, p, worker));
-  if (!mixing_) return;
-  std::fill_n(reinterpret_cast<float*>(arrays[mix_array_].data()), batch, share);
-  for (const Place& each : places_)
-    if (each.mixed != 0)
-      copy_mixed({arrays[each.array].data(), arrays[each.array].size()}, each.size, batch,
-                 arrays[each.mixed].data());
+  worker.places.clear();
+  for (const AlignedBytes& array : arrays) worker.places.push_back(array.data());
+  finish_batch(parts_, worker.places, batch, batch, 0, key, worker.scratch);
 }
 
 }  // namespace millrace::data

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -51,19 +49,15 @@ class StreamRows {
   void finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const;
 
  private:
-  /// An array of a part.
+  /// A row in an array of a part, which have the same numbers: where it lies in a row by itself.
   struct Place {
-    size_t part = 0, array = 0, offset = 0, size = 0;  // offset in a row by itself, size of a row
-    size_t mixed = 0;                                  // the array of what is mixed in; 0: none
+    size_t part = 0, offset = 0, size = 0;
   };
-  /// Where the arrays of a part begin.
-  std::span<std::byte* const> arrays_of(Arrays& arrays, size_t part, Worker& worker) const;
 
   std::vector<NamedPart> parts_;
   std::vector<Field> fields_;
   std::vector<Place> places_;  // those of a part one behind the other
-  size_t bytes_ = 0, mix_array_ = 0, weights_array_ = 0;
-  std::optional<size_t> mixing_;  // the part that mixes
+  size_t bytes_ = 0;
   bool weighted_ = false;
 };
 
