@@ -1,6 +1,5 @@
 #include "base/format.h"
 #include "data/codecs/sounds/sound.h"
-#include "data/codecs/sounds/sound_text.h"
 #include "data/table/contents.h"
 
 namespace millrace::data {

@@ -90,6 +90,12 @@ bool is_sound_name(std::string_view name) {
                     {".wav", ".wave", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aif", ".aiff"});
 }
 
+std::string sound_kind(int rate, int channels) {
+  return channels == 1   ? fmt::format("{} Hz mono", rate)
+         : channels == 2 ? fmt::format("{} Hz stereo", rate)
+                         : fmt::format("{} Hz, {} channels", rate, channels);
+}
+
 std::string read_sound_info(std::span<const uint8_t> bytes, SoundInfo& info) {
   Memory memory{bytes};
   File file;

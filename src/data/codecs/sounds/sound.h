@@ -32,6 +32,9 @@ struct SoundInfo {
 /// The same of the header alone.
 [[nodiscard]] std::string read_sound_info(std::span<const uint8_t> bytes, SoundInfo& info);
 
+/// For people: "8000 Hz mono", "44100 Hz stereo", "48000 Hz, 6 channels".
+std::string sound_kind(int rate, int channels);
+
 /// True for the file names that sounds have (.wav, .flac; .mp3 … that may hold what is decoded), in any case.
 bool is_sound_name(std::string_view name);
 

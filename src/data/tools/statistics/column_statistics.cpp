@@ -8,7 +8,6 @@
 #include "base/parallel_for.h"
 #include "base/text_hash.h"
 #include "data/codecs/sounds/sound.h"
-#include "data/codecs/sounds/sound_text.h"
 #include "data/tools/statistics/statistics.h"
 
 namespace millrace::data {
