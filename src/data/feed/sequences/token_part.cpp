@@ -198,9 +198,4 @@ uint32_t TokenPart::digest() const {
   return digest;
 }
 
-double TokenPart::bytes_per_target() const {
-  if (options_.learn != TokenOptions::Learn::next || texts_->tokens.size() == 0) return 0;
-  return static_cast<double>(texts_->bytes) / static_cast<double>(texts_->tokens.size());
-}
-
 }  // namespace millrace::data

@@ -70,8 +70,6 @@ class TokenPart final : public Part {
 
   /// CRC-32C of all tokens, each as 8 bytes.
   uint32_t digest() const override;
-  /// Bytes of the texts for each token to predict: 0 unless it is the next one.
-  double bytes_per_target() const;
   const Texts& texts() const { return *texts_; }
   const TokenOptions& options() const { return options_; }
   /// What stands in the row of a sample of the data set, `length` tokens at the most. InternalError where it

@@ -105,7 +105,6 @@ TEST_CASE("of windows each token's target is the next one, and those of a padded
   const TokenOptions options = token_options(Layout::windows, Learn::next, 16);
   const TokenPart part(texts, options);
   CHECK(names_of(part) == std::vector<std::string>{"tokens", "targets"});
-  CHECK(part.bytes_per_target() == 3);
   CHECK(part.digest() != TokenPart(texts_of(make_texts({201})), options).digest());
   const auto rows = token_rows(texts, options, plan_options(4));
   CHECK(rows->lengths() == std::vector<int64_t>{16});
@@ -164,7 +163,6 @@ TEST_CASE("padded rows are samples of the data set, cut to their bucket") {
   const TokenOptions options = token_options(Layout::padded, Learn::nothing, 16);
   const TokenPart part(texts, options);
   CHECK(names_of(part) == std::vector<std::string>{"tokens", "segments"});
-  CHECK(part.bytes_per_target() == 0);
   PlanOptions plan = plan_options(4, "sequential", false);
   plan.buckets = {4, 16};
   const auto rows = token_rows(texts, options, plan);
