@@ -206,14 +206,6 @@ Query Query::parse(std::string_view text) {
   return query;
 }
 
-std::set<std::string> Query::names() const {
-  std::set<std::string> names;
-  for (const Node& node : nodes_)
-    for (const Operand& operand : node.operands)
-      if (operand.what == Operand::What::column) names.insert(operand.text);
-  return names;
-}
-
 void Query::fail_at(size_t at, const std::string& message) const {
   // Long conditions are shown around the place.
   constexpr size_t before = 50, after = 30;

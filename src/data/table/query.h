@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +34,6 @@ class Query {
   static Query parse(std::string_view text);
 
   const std::string& text() const { return text_; }
-  /// The columns that it names.
-  std::set<std::string> names() const;
   /// All nodes; operands come before what joins them, the last one is the whole.
   const std::vector<Node>& nodes() const { return nodes_; }
   /// InputError: the message, and the query with a mark at `at`.
