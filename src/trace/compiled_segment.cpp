@@ -1,7 +1,6 @@
 #include "trace/compiled_segment.h"
 
 #include <list>
-#include <mutex>
 #include <unordered_map>
 
 namespace millrace::trace {
@@ -36,6 +35,7 @@ CompiledSegment::CompiledSegment(const Graph& graph, const std::string& target)
     : program_(Program::compile(graph, options_for(graph, target))) {}
 
 std::vector<Array> CompiledSegment::run(std::span<const Array> inputs) {
+  const std::scoped_lock lock(mutex_);
   for (size_t i = 0; i < inputs.size(); ++i) program_.bind_input(static_cast<int>(i), inputs[i]);
   program_.run();
   std::vector<Array> results;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,10 +18,11 @@ namespace millrace::trace {
 class CompiledSegment {
  public:
   CompiledSegment(const Graph& graph, const std::string& target);
-  /// The results are the caller's: the next run does not touch them.
+  /// The results are the caller's: the next run does not touch them. Threads run it one after the other.
   std::vector<Array> run(std::span<const Array> inputs);
 
  private:
+  std::mutex mutex_;  // the cache gives all threads the same program
   Program program_;
 };
 

@@ -1,5 +1,8 @@
+#include <atomic>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <thread>
+#include <vector>
 
 #include <millrace/error.h>
 #include <millrace/tensor.h>
@@ -171,4 +174,19 @@ TEST_CASE("relu passes NaN on, forward and backward") {
     CHECK(g.to_doubles() == std::vector<double>{3, 0, 0, 3});
   }
   set_default_target("cpu");
+}
+
+TEST_CASE("threads that compute the same operations at once get the results of their own values") {
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t, &wrong] {
+      for (int i = 0; i < 200; ++i) {
+        const double x = 1000 * t + i;
+        const Array found = (Tensor::full({64}, x) * 2 + 1).to_array();
+        for (int64_t k = 0; k < found.count(); ++k) wrong += found.at(k) != 2 * x + 1;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
