@@ -30,8 +30,9 @@ constexpr uint64_t framing = 16;  // 12 bytes before the data, 4 behind it
 /// Values of a feature that decide what its bytes are.
 constexpr int64_t judged = 64;
 
-bool begins_record(const uint8_t* frame) {
-  return number_at<uint32_t>(frame + 8) == masked_crc32c(crc32c(frame, 8));
+bool begins_record(std::span<const uint8_t> frame) {
+  return frame.size() >= 12 &&
+         number_at<uint32_t>(frame.data() + 8) == masked_crc32c(crc32c(frame.data(), 8));
 }
 
 std::span<const uint8_t> bytes_of(std::string_view text) {
@@ -175,9 +176,9 @@ class TfRecord final : public Dataset {
   TfRecord(const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) {
       auto& file = files_[f];
-      const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 2));
+      const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 12));
       const size_t before = records_.size();
-      if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data()))) {
+      if (is_deflated(head.view()) && !begins_record(head.view())) {
         packed_.insert(f);
         file = decompress_file(*file, Compression::gzip, unpacked_limit(file->size()));
       } else {
@@ -306,7 +307,7 @@ class TfRecord final : public Dataset {
       };
       if (file.size() - at < framing) damaged("a record is cut off");
       const Bytes frame = file.read(at, 12);
-      if (!begins_record(frame.data())) damaged("the checksum of a record's length is wrong");
+      if (!begins_record(frame.view())) damaged("the checksum of a record's length is wrong");
       const auto size = number_at<uint64_t>(frame.data());
       if (size > file.size() - at - framing) damaged("a record is cut off");
       records_.push_back({f, at, framing + size});
@@ -533,10 +534,7 @@ MILLRACE_FORMAT(tfrecord){
     .place = 40,
     .matches =
         [](std::string_view, std::span<const uint8_t> head) {
-          if (head.size() >= 12 && begins_record(head.data())) return true;
-          if (!is_deflated(head)) return false;
-          const std::vector<uint8_t> inside = deflated_head(head, 12);
-          return inside.size() == 12 && begins_record(inside.data());
+          return begins_record(head) || (is_deflated(head) && begins_record(deflated_head(head, 12)));
         },
     .open = open_as<TfRecord>,
     .create = create_as<TfRecordWriter>,
