@@ -43,10 +43,10 @@ class LocalFile final : public RandomAccessFile {
 };
 
 Bytes output_of(const std::string& path) {
+  TemporaryFile file(path);
   const std::string command = path.substr(std::string_view("pipe:").size());
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) fail<IoError>("{}: cannot be started: {}", path, std::strerror(errno));
-  TemporaryFile file(path);
   try {
     file.fill(::fileno(pipe));
   } catch (...) {
