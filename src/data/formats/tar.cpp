@@ -281,10 +281,10 @@ class ScannedTar final : public TarDataset {
   }
 
   void make_columns() {
-    add_column("__key__", ColumnKind::text, {TarColumn::What::key, "", "", 0});
+    add_column("__key__", ColumnKind::text, {TarColumn::What::key});
     if (plain_) {
-      add_column("label", ColumnKind::text, {TarColumn::What::folder, "", "", 0});
-      add_column("image", ColumnKind::picture, {TarColumn::What::any_picture, "", "", 0});
+      add_column("label", ColumnKind::text, {TarColumn::What::folder});
+      add_column("image", ColumnKind::picture, {TarColumn::What::any_picture});
       return;
     }
     const bool classes =
@@ -293,7 +293,7 @@ class ScannedTar final : public TarDataset {
         });
     const bool pictures = std::any_of(extensions_.begin(), extensions_.end(), is_picture_extension);
     if (pictures && !classes && !split_path(key(0)).first.empty())
-      add_column("label", ColumnKind::text, {TarColumn::What::folder, "", "", 0});
+      add_column("label", ColumnKind::text, {TarColumn::What::folder});
     std::vector<const Entry*> first(extensions_.size());
     std::vector<const Member*> content(extensions_.size());
     size_t missing = extensions_.size();

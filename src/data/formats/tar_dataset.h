@@ -26,8 +26,8 @@ class TarDataset : public Dataset {
 
  protected:
   struct TarColumn {
-    enum class What { key, folder, any_picture, member } what;
-    std::string extension, part;
+    enum class What { key, folder, any_picture, member } what = What::key;
+    std::string extension = {}, part = {};
     uint32_t number = 0;  // of the extension, as the derived class counts them
   };
   TarDataset(const std::string& path, Files files);

@@ -47,11 +47,10 @@ class IndexedTar final : public TarDataset {
 
  private:
   static TarColumn what(const Column& column) {
-    if (column.name == "__key__") return {TarColumn::What::key, "", "", 0};
-    if (column.name == "label" && column.kind == ColumnKind::text)
-      return {TarColumn::What::folder, "", "", 0};
+    if (column.name == "__key__") return {TarColumn::What::key};
+    if (column.name == "label" && column.kind == ColumnKind::text) return {TarColumn::What::folder};
     if (column.name == "image" && column.kind == ColumnKind::picture)
-      return {TarColumn::What::any_picture, "", "", 0};
+      return {TarColumn::What::any_picture};
     auto [extension, part] = split_column(column.name);
     return {TarColumn::What::member, std::move(extension), std::move(part), 0};
   }
