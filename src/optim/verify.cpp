@@ -7,10 +7,10 @@
 #include <millrace/operator.h>
 
 #include "backend/ref/evaluate.h"
-#include "backend/ref/provider.h"
 #include "base/format.h"
 #include "optim/rounding.h"
 #include "passes/pass.h"
+#include "target/device.h"
 
 namespace millrace::optim {
 namespace {
@@ -25,8 +25,7 @@ std::string reference_precision(const CompileOptions& tested) {
 std::vector<Array> on_reference(const Graph& graph, std::span<const Array> inputs,
                                 const std::string& precision) {
   if (precision == "fp32") return ref::evaluate(graph, inputs);
-  static const Target target = ref::make_target();
-  const PassContext context{target, precision, ref::evaluate_node};
+  const PassContext context{device_named("ref").target(), precision, ref::evaluate_node};
   Graph rounded = graph;
   for (const std::string_view name : {"inline", "round-f16"})
     rounded = run_pass(passes().at(name), std::move(rounded), context);

@@ -49,20 +49,18 @@ class RefProvider : public Provider {
 
 std::unique_ptr<Provider> make_provider() { return std::make_unique<RefProvider>(); }
 
-Target make_target() {
-  Target target;
-  target.name = "ref";
-  target.fast_bf16 = true;  // so that it judges the others' bf16
-  target.providers.push_back(make_provider());
-  return target;
-}
-
 }  // namespace ref
 
 MILLRACE_TARGET(ref){"ref", "every operator computed plainly: the judge of all other kernels",
                      []() -> const Target& {
-                       static const Target& target = *new Target(ref::make_target());
-                       return target;
+                       static const Target* const target = [] {
+                         auto* made = new Target;
+                         made->name = "ref";
+                         made->fast_bf16 = true;  // so that it judges the others' bf16
+                         made->providers.push_back(ref::make_provider());
+                         return made;
+                       }();
+                       return *target;
                      }};
 
 }  // namespace millrace

@@ -9,7 +9,4 @@ namespace millrace::ref {
 
 std::unique_ptr<Provider> make_provider();
 
-/// A target with only this provider.
-Target make_target();
-
 }  // namespace millrace::ref
