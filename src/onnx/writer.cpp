@@ -8,12 +8,6 @@
 namespace millrace::onnx {
 namespace {
 
-/// The oldest opset that has an operator in the form that rules write: 13 for all but these, up to the usual
-/// one. What needs a newer one says so by Operator::onnx_opset.
-int first_opset(std::string_view type) {
-  return type == "HardSwish" ? 14 : type == "LayerNormalization" ? 17 : 0;
-}
-
 /// TensorProto.DataType of a dtype.
 int64_t number_of(DType dtype) {
   for (int64_t number = 1; number < kDataTypes; ++number)
@@ -163,9 +157,6 @@ std::string GraphWriter::ints(const std::vector<int64_t>& values) {
 void GraphWriter::append(const std::string& type, const std::vector<std::string>& inputs,
                          const std::vector<std::string>& results, const OnnxAttributes& attributes,
                          const OnnxGraphs& graphs) {
-  if (const int first = first_opset(type); opset_ < first)
-    fail<InputError>("the operator {}{} needs opset {}, and {} is asked for", type,
-                     location_.empty() ? "" : " (of " + location_ + ")", first, opset_);
   WireWriter proto;
   for (const std::string& name : inputs) proto.bytes(1, name);
   read_->insert(inputs.begin(), inputs.end());

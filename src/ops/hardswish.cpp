@@ -13,6 +13,9 @@ MILLRACE_OPERATOR(hardswish) {
         return b.mul(b.mul(x, gate), 1.0 / 6);
       });
   op.onnx = {"HardSwish"};
-  op.onnx_rule = [](const OnnxCall& c) { return c.one("HardSwish", c.operands); };
+  op.onnx_rule = [](const OnnxCall& c) {
+    constexpr int known_since = 14;
+    return c.onnx.opset() < known_since ? std::vector<std::string>{} : c.one("HardSwish", c.operands);
+  };
   return op;
 }
