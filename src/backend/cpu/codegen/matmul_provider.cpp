@@ -26,27 +26,21 @@ constexpr double kUncontested = 16e6;
 // Of a chunk.
 constexpr double kChunkNanoseconds = 2000;
 
-struct Operands {
-  Product product;
-  bool transpose_b = false;
-};
-
-Operands operands_of(const Graph& graph, const Node& node) {
-  const cpu::MatrixProduct sizes = cpu::matrix_product_of(graph, node);
-  Operands o{{.m = sizes.m, .k = sizes.k, .n = sizes.n, .transpose_a = sizes.transpose_a}, sizes.transpose_b};
+Product product_of(const cpu::MatrixProduct& sizes) {
+  Product p{.m = sizes.m, .k = sizes.k, .n = sizes.n, .transpose_a = sizes.transpose_a};
   if (!cpu_has("avx512f")) {
-    o.product.lanes = 8;
-    o.product.registers = 16;
+    p.lanes = 8;
+    p.registers = 16;
   }
-  return o;
+  return p;
 }
 
 /// A constant right side is packed once, a steady one in prepare(); another that is transposed gets a nest of
 /// its own before.
 class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
-  SmallMatmul(const Operands& operands, const Array* constant, bool steady)
-      : p_(operands.product), transpose_b_(operands.transpose_b), steady_(steady) {
+  SmallMatmul(const Product& product, bool transpose_b, const Array* constant, bool steady)
+      : p_(product), transpose_b_(transpose_b), steady_(steady) {
     p_.panels_packed = constant || steady;
     code_ = codegen::compile(p_.text(), [&](llvm::Module& m, const std::string& name) {
       codegen::emit_product(p_, m, name);
@@ -61,7 +55,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
     if (constant)
       packed_ = {shared_form(
           *constant,
-          fmt::format("panels of {}{}", p_.panel_columns(), operands.transpose_b ? ", transposed" : ""),
+          fmt::format("panels of {}{}", p_.panel_columns(), transpose_b ? ", transposed" : ""),
           {f32, {p_.panels(), p_.k, p_.panel_columns()}}, [&](Array& packed) {
             for (int64_t panel = 0; panel < p_.panels(); ++panel)
               pack(constant->as<float>().data(), packed.as<float>().data(), panel);
@@ -73,7 +67,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   /// What is kept is a program's own.
   std::unique_ptr<Kernel> another() const override {
     if (!steady_) return nullptr;
-    return std::make_unique<SmallMatmul>(Operands{p_, transpose_b_}, nullptr, true);
+    return std::make_unique<SmallMatmul>(p_, transpose_b_, nullptr, true);
   }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.panels() * p_.k * p_.panel_columns() : 0; }
   void prepare(void* const* operands, void* kept, void* /*scratch*/, DeviceContext device) override {
@@ -145,8 +139,9 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
 };
 
 std::unique_ptr<Kernel> build_small(const KernelRequest& request) {
+  const cpu::MatrixProduct sizes = cpu::matrix_product_of(request.graph, request.node);
   const Array* constant = request.graph.constant_value(request.node.operands[1]);
-  return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node), constant,
+  return std::make_unique<SmallMatmul>(product_of(sizes), sizes.transpose_b, constant,
                                        !constant && request.is_steady(1));
 }
 
@@ -157,18 +152,15 @@ class SmallMatmulProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     if (node.types[0].dtype != f32) return fmt::format("only f32, not {}", node.types[0].dtype.name());
-    const Operands o = operands_of(graph, node);
-    const Product& p = o.product;
+    const cpu::MatrixProduct p = cpu::matrix_product_of(graph, node);
     if (node.types[0].shape.count() == 0 || p.k == 0) return "an operand or the result is empty";
     if (node.types[0].shape.count() != p.m * p.n) return "several matrices";
-    const double operations = 2.0 * static_cast<double>(p.m * p.k * p.n);
-    if (operations > kMostOperations || p.k > kLongestSum) return "too large";
+    if (p.operations() > kMostOperations || p.k > kLongestSum) return "too large";
     return std::nullopt;
   }
 
   bool contested(const Graph& graph, const Node& node) const override {
-    const Product p = operands_of(graph, node).product;
-    return 2.0 * static_cast<double>(p.m * p.k * p.n) > kUncontested;
+    return cpu::matrix_product_of(graph, node).operations() > kUncontested;
   }
 };
 

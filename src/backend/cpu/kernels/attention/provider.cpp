@@ -41,18 +41,19 @@ class AttentionProvider : public Provider {
   }
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    const AttentionProblem problem = attention_problem(request);
-    if (problem.dtype == bf16 && attention_bf16_math()) return build_bf16(request, *attention_bf16_math());
-    const AttentionMath& math = *attention_maths().front();
-    return ops::attention_form(request.node)->backward ? make_attention_backward(problem, math)
-                                                       : make_attention_forward(problem, math);
+    return build_by(request, attention_bf16_math());
   }
 
  protected:
-  static std::unique_ptr<Kernel> build_bf16(const KernelRequest& request, const AttentionBf16Math& math) {
+  /// Products of bf16 by `bf16_math`, where that is not null.
+  static std::unique_ptr<Kernel> build_by(const KernelRequest& request, const AttentionBf16Math* bf16_math) {
     const AttentionProblem problem = attention_problem(request);
-    return ops::attention_form(request.node)->backward ? make_attention_backward_bf16(problem, math)
-                                                       : make_attention_forward_bf16(problem, math);
+    const bool backward = ops::attention_form(request.node)->backward;
+    if (problem.dtype == bf16 && bf16_math)
+      return backward ? make_attention_backward_bf16(problem, *bf16_math)
+                      : make_attention_forward_bf16(problem, *bf16_math);
+    const AttentionMath& math = *attention_maths().front();
+    return backward ? make_attention_backward(problem, math) : make_attention_forward(problem, math);
   }
 };
 
@@ -69,7 +70,7 @@ class AttentionTilesProvider : public AttentionProvider {
   }
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return build_bf16(request, attention_math_bf16_amx());
+    return build_by(request, &attention_math_bf16_amx());
   }
 
   bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }
