@@ -22,6 +22,10 @@ struct DecodeMath {
   /// y is [m × n]. A row's sums do not depend on how many rows there are.
   void (*product)(const float* x, const float* w, float* y, int64_t m, int64_t k, int64_t n, int64_t first,
                   int64_t last);
+  /// The same of bf16, with sums in f32; y is rounded to the nearest. Null where the CPU has no instructions
+  /// for it.
+  void (*halves_product)(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k, int64_t n,
+                         int64_t first, int64_t last);
   /// Turns scores into exp(score · scale − the highest), and gives their sum. `count` > 0; up to the next
   /// multiple of 16 they are written to.
   float (*softmax)(float* scores, int64_t count, float scale);
@@ -29,20 +33,13 @@ struct DecodeMath {
   PageMath<uint16_t> halves;
 };
 
-/// Products of bf16, with sums in f32; y is rounded to the nearest.
-using Bf16Product = void (*)(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k,
-                             int64_t n, int64_t first, int64_t last);
-
 /// Those that this CPU can run, the fastest first; there is always one.
 std::span<const DecodeMath* const> decode_maths();
-/// Null where the CPU has no instructions for it.
-Bf16Product decode_bf16_product();
 
 // One file each, compiled for that CPU.
+const DecodeMath& decode_math_bf16_avx512();
 const DecodeMath& decode_math_avx512();
 const DecodeMath& decode_math_avx2();
 const DecodeMath& decode_math_baseline();
-void decode_product_bf16_avx512(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k,
-                                int64_t n, int64_t first, int64_t last);
 
 }  // namespace millrace::cpu

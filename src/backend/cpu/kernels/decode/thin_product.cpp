@@ -12,11 +12,10 @@
 namespace millrace::cpu {
 
 std::span<const DecodeMath* const> decode_maths() {
-  static const auto maths = for_this_cpu(decode_math_avx512, decode_math_avx2, decode_math_baseline);
+  static const auto maths =
+      for_this_cpu(decode_math_avx512, decode_math_avx2, decode_math_baseline, decode_math_bf16_avx512);
   return maths;
 }
-
-Bf16Product decode_bf16_product() { return has_avx512_bf16() ? decode_product_bf16_avx512 : nullptr; }
 
 namespace {
 
@@ -44,7 +43,7 @@ class ThinProduct : public ChunkedKernel {
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const int64_t first = chunk * per_chunk_, last = std::min(s_.n, first + per_chunk_);
     if (s_.dtype == bf16)
-      run(decode_bf16_product(), static_cast<const uint16_t*>(operands[0]),
+      run(decode_maths().front()->halves_product, static_cast<const uint16_t*>(operands[0]),
           static_cast<const uint16_t*>(operands[1]), static_cast<uint16_t*>(results[0]), first, last);
     else
       run(decode_maths().front()->product, static_cast<const float*>(operands[0]),
@@ -80,7 +79,7 @@ class ThinProductProvider : public OperatorProvider {
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    if (dtype == bf16 && !decode_bf16_product()) return "this CPU has no AVX-512 BF16";
+    if (dtype == bf16 && !decode_maths().front()->halves_product) return "this CPU has no AVX-512 BF16";
     const Type& right = graph.type(node.operands[1]);
     const MatrixProduct s = matrix_product_of(graph, node);
     if (s.m < 1 || s.m > kMostRows) return fmt::format("more than {} rows", kMostRows);
