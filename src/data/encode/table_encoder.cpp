@@ -37,21 +37,16 @@ std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
 }
 
 constexpr std::array whole_names = {"none", "microseconds", "digits"};
-
-TableDense::Whole whole_of(const nlohmann::json& dense) {
-  const std::string name = dense.value("whole", whole_names[0]);
-  for (size_t k = 0; k < whole_names.size(); ++k)
-    if (name == whole_names[k]) return static_cast<TableDense::Whole>(k);
-  fail<InputError>("the encoding of columns is damaged: it has dates of '{}'", name);
-}
-
 constexpr std::array reads_names = {"number", "boolean", "date"};
 
-TableDense::Reads reads_of(const nlohmann::json& dense) {
-  const std::string name = dense.value("reads", reads_names[0]);
-  for (size_t k = 0; k < reads_names.size(); ++k)
-    if (name == reads_names[k]) return static_cast<TableDense::Reads>(k);
-  fail<InputError>("the encoding of columns is damaged: it has columns of '{}'", name);
+/// Which of the names stands at a key; the first one where there is none.
+template <typename T>
+T named_at(const nlohmann::json& dense, const char* key, const std::array<const char*, 3>& names,
+           const char* what) {
+  const std::string name = dense.value(key, names[0]);
+  for (size_t k = 0; k < names.size(); ++k)
+    if (name == names[k]) return static_cast<T>(k);
+  fail<InputError>("the encoding of columns is damaged: it has {} of '{}'", what, name);
 }
 
 /// A code as training called it, where a column of numbers is one of texts here: "07" is "7".
@@ -269,14 +264,14 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               .flag = each.at("flag").get<bool>(),
                               .mean = each.at("mean").get<double>(),
                               .deviation = each.at("deviation").get<double>(),
-                              .reads = reads_of(each),
+                              .reads = named_at<Dense::Reads>(each, "reads", reads_names, "columns"),
                               .period = each.value("period", 0.0),
                               .cosine = each.value("cosine", false),
                               .low = each.value("low", 0.0),
                               .high = each.value("high", 0.0),
                               .decimal_comma = each.value("decimal_comma", false),
                               .day_first = each.value("day_first", false),
-                              .whole = whole_of(each)});
+                              .whole = named_at<Dense::Whole>(each, "whole", whole_names, "dates")});
     for (const auto& each : json.at("categories"))
       state->categories.push_back({text_at(each, "column"), each.at("ids").get<int64_t>(),
                                    texts_at(each, "vocabulary"), each.value("numbers", false),
