@@ -9,18 +9,13 @@
 namespace millrace::data {
 namespace {
 
-bool has_column(const std::vector<Column>& columns, const std::string& name) {
-  return std::any_of(columns.begin(), columns.end(),
-                     [&](const Column& column) { return column.name == name; });
-}
-
 /// A sample by its name in the stream, with columns that others have.
 class NamedSample final : public View {
  public:
   NamedSample(std::shared_ptr<const Dataset> sample, std::string name, const std::vector<Column>& columns)
       : View(std::move(sample)), name_(std::move(name)), own_(columns_.size()) {
     for (const Column& column : columns)
-      if (!has_column(columns_, column.name)) columns_.push_back(column);
+      if (!find_column(column.name)) columns_.push_back(column);
   }
   Value read(int64_t index, size_t column) const override {
     return column < own_ ? View::read(index, column) : Value();
@@ -74,12 +69,11 @@ std::string StreamHead::add(const RecordOpener& opener, const StreamRecord& reco
   OpenedRecord opened = opener.open(record, {});
   if (!opened.why.empty()) return std::move(opened.why);
   for (const Column& column : opened.sample->columns()) {
-    const auto known = std::find_if(columns_.begin(), columns_.end(),
-                                    [&](const Column& each) { return each.name == column.name; });
-    if (known == columns_.end())
+    const auto known = find_column(column.name);
+    if (!known)
       columns_.push_back(column);
-    else if (known->kind == ColumnKind::integer && column.kind == ColumnKind::real)
-      known->kind = ColumnKind::real;  // a text of numbers, the first of which are whole
+    else if (columns_[*known].kind == ColumnKind::integer && column.kind == ColumnKind::real)
+      columns_[*known].kind = ColumnKind::real;  // a text of numbers, the first of which are whole
   }
   last_ = -1;  // it has too few columns now
   entries_.push_back({opener, record, std::move(opened.name)});
