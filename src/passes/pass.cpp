@@ -24,14 +24,12 @@ namespace {
 std::vector<std::string> passes_in(const char* variable) {
   const char* value = std::getenv(variable);
   std::vector<std::string> names = split_list(value ? value : "");
-  for (const std::string& name : names) {
-    std::vector<std::string> known;
-    for (const Pass* pass : passes().all()) known.emplace_back(pass->name);
-    for (const Rule* rule : rules().all()) known.emplace_back(rule->name);
+  std::vector<std::string> known = passes().names();
+  for (const std::string& rule : rules().names()) known.push_back(rule);
+  for (const std::string& name : names)
     if (!contains(known, name))
       fail<InputError>("{}: there is no pass or rule '{}'{}", variable, name,
                        did_you_mean_or_list(name, known));
-  }
   return names;
 }
 
