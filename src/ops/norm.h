@@ -14,7 +14,6 @@ void check_parameter(const TypeContext& context, int index, std::string_view wha
 /// Checks that `eps` is at least 0.
 void check_epsilon(const TypeContext& context);
 
-
 /// The type rule of norms over the trailing axes: x, then weight and bias of the shape of those axes.
 std::vector<Type> trailing_norm_types(const TypeContext& context);
 /// Samples of those norms with up to `operands` operands.
