@@ -6,6 +6,7 @@
 
 #include "autodiff/cond_gradient.h"
 #include "autodiff/scan_gradient.h"
+#include "base/contains.h"
 #include "base/format.h"
 #include "ops/build.h"
 
@@ -104,11 +105,11 @@ std::vector<Value> partial_gradients(Graph& graph, std::span<const Value> output
                                      std::span<const Value> seeds, std::span<const Value> wrt) {
   std::vector<Value> floating, all;
   for (const Value& value : wrt)
-    if (graph.type(value).dtype.is_float()) floating.push_back(value);
+    if (graph.type(value).dtype.is_float() && !contains(floating, value)) floating.push_back(value);
   const std::vector<Value> found = flow_back(graph, outputs, seeds, floating, true);
   size_t next = 0;
   for (const Value& value : wrt)
-    all.push_back(graph.type(value).dtype.is_float() ? found[next++] : Value{});
+    all.push_back(next < floating.size() && floating[next] == value ? found[next++] : Value{});
   return all;
 }
 

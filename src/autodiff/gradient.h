@@ -16,7 +16,7 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
                              std::span<const Value> wrt);
 
 /// The same with respect to values that are taken as independent of each other, as the inputs of a body are;
-/// invalid for those that are no floats.
+/// invalid for those that are no floats, and where one stands again: its gradient is of all its places.
 std::vector<Value> partial_gradients(Graph& graph, std::span<const Value> outputs,
                                      std::span<const Value> seeds, std::span<const Value> wrt);
 

@@ -188,6 +188,23 @@ TEST_CASE("a program's own operators have gradients, and compile to what the ref
   }
 }
 
+TEST_CASE("a composite that is given one value twice gives its whole gradient once") {
+  Graph graph;
+  const Value x = graph.input("x", {f64, {1, 2, 1, 1}}), p = graph.input("p", {f64, {2}}),
+              mean = graph.input("mean", {f64, {2}}), variance = graph.input("variance", {f64, {2}});
+  const Value y = graph.add("batch_norm_inference", {x, mean, variance, p, p}, {{"eps", 0.0}});
+  const Value loss = graph.add("sum", {y}), wrt[] = {p};
+  graph.set_outputs(gradients(graph, loss, wrt));
+  // y = p (x − mean) / √variance + p
+  const auto numbers = [](const Shape& shape, double a, double b) {
+    return Array::of(f64, shape, std::vector<double>{a, b});
+  };
+  const std::vector<Array> found = ref::evaluate(
+      graph, std::vector<Array>{numbers({1, 2, 1, 1}, 5, 7), numbers({2}, 3, 4), numbers({2}, 1, 1),
+                                numbers({2}, 4, 9)});
+  CHECK(found[0].to_doubles() == std::vector<double>{3, 3});
+}
+
 TEST_CASE("a program's own operators are fused, and stored with as few bits as they say they may") {
   register_all();
   Target target;

@@ -17,7 +17,7 @@ MILLRACE_ONNX_IMPORT(Unique) {
   const int64_t n = b.shape(x)[at].size(), width = n == 0 ? 0 : b.shape(x).count() / n;
   if (n > 0 && (n > (int64_t{1} << 26) / n || width > 64))
     call.refuse("it compares more than 2^26 pairs, or slices of more than 64 elements");
-  // [width, n]
+  // [n, width]
   Ints order{axis};
   for (int64_t d = 0; d < b.shape(x).rank(); ++d)
     if (d != axis) order.push_back(d);
@@ -30,8 +30,13 @@ MILLRACE_ONNX_IMPORT(Unique) {
   for (int64_t k = width - 1; k >= 0; --k) {  // the first element that differs decides
     const Value column = call.part(rows, 1, k, k + 1);
     const Value own = b.broadcast(column, pairs), other = b.broadcast(b.reshape(column, {1, n}), pairs);
-    const Value same = node("equal", own, other);
-    less = node("logical_or", node("less", other, own), node("logical_and", same, less));
+    Value same = node("equal", own, other), before = node("less", other, own);
+    if (b.dtype(rows).is_float()) {  // NaNs are equal, and come behind all numbers
+      const auto is_nan = [&](Value of) { return call.graph.add("is_nan", {of}); };
+      same = node("logical_or", same, node("logical_and", is_nan(own), is_nan(other)));
+      before = node("logical_or", before, node("greater", b.cast(is_nan(own), u8), b.cast(is_nan(other), u8)));
+    }
+    less = node("logical_or", before, node("logical_and", same, less));
     equal = node("logical_and", same, equal);
   }
   const auto any = [&](Value of) { return b.cast(b.max(b.cast(of, u8), {1}, false), boolean); };

@@ -150,6 +150,10 @@ TEST_CASE("different values are given with where each stands first, which each i
   CHECK(unique(five, {}) == Lists{{-1, 3, 7}, {3, 1, 0}, {2, 1, 2, 0, 1}, {1, 2, 2}});
   CHECK(unique(five, {integer_attribute("sorted", 0)}) ==
         Lists{{7, 3, -1}, {0, 1, 3}, {0, 1, 0, 2, 1}, {2, 2, 1}});
+  // NaNs are one value, behind all others, as NumPy has them.
+  const Lists odd = unique(floats({NAN, 3, NAN, -1}).array, {});
+  CHECK(std::isnan(odd[0][2]));
+  CHECK(Lists(odd.begin() + 1, odd.end()) == Lists{{3, 1, 0}, {2, 1, 2, 0}, {1, 1, 2}});
   // Whole columns.
   const Array table = Array::of(f32, {2, 4}, std::vector<double>{5, 1, 5, 1, 6, 2, 6, 3});
   CHECK(unique(table, {integer_attribute("axis", 1)}) ==
