@@ -200,8 +200,8 @@ TEST_CASE("a composite that is given one value twice gives its whole gradient on
     return Array::of(f64, shape, std::vector<double>{a, b});
   };
   const std::vector<Array> found = ref::evaluate(
-      graph, std::vector<Array>{numbers({1, 2, 1, 1}, 5, 7), numbers({2}, 3, 4), numbers({2}, 1, 1),
-                                numbers({2}, 4, 9)});
+      graph, std::vector<Array>{numbers({1, 2, 1, 1}, 5, 9), numbers({2}, 3, 4), numbers({2}, 1, 1),
+                                numbers({2}, 4, 16)});
   CHECK(found[0].to_doubles() == std::vector<double>{3, 3});
 }
 
