@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +16,8 @@
 
 #include <millrace/dataset.h>
 #include <millrace/file.h>
+
+#include "data/codecs/pictures/picture_size.h"
 
 namespace millrace::data {
 
@@ -111,6 +114,11 @@ std::vector<std::shared_ptr<const Index>> indices_for(const Dataset& dataset,
 /// The value of the small column `split`: train, val, valid, validation or test where that is a folder of the
 /// key or the file's name begins with it; else "".
 std::string split_of(std::string_view key, const std::string& file);
+
+/// A value of a sample; what cannot be read is missing: the data set's readers say why when it is wanted.
+Value read_or_missing(const Dataset& dataset, int64_t index, size_t column);
+/// The small columns `width` and `height`: of the first picture that a sample has, by its header.
+std::optional<PictureSize> size_of_picture(const Dataset& dataset, int64_t index);
 
 /// The names that small columns of a data set can have.
 std::vector<std::string> small_names(const Dataset& dataset);

@@ -3,15 +3,12 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <unordered_map>
 
 #include "base/contains.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "data/codecs/pictures/picture_size.h"
-#include "data/table/contents.h"
 #include "data/table/index.h"
 #include "data/table/index_layout.h"
 #include "data/table/labels.h"
@@ -120,7 +117,7 @@ class Builder {
       small.column = small.source ? dataset.columns()[*small.source]
                                   : Column{name, split ? ColumnKind::text : ColumnKind::integer};
       if (only) small.longest = SIZE_MAX;
-      if (!small.source && !split && !pictures_) pictures_.emplace(dataset, ColumnKind::picture);
+      sized_ = sized_ || (!small.source && !split);
     }
   }
 
@@ -148,10 +145,10 @@ class Builder {
       const Bytes bytes = file_->read(extent->offset, extent->size);
       checksums_.push_back(crc32c(bytes.data(), bytes.size()));
     }
-    const std::optional<PictureSize> size = size_of(i);
+    const auto size = sized_ ? size_of_picture(dataset_, i) : std::nullopt;
     for (Growing& small : small_) {
       if (small.source) {
-        small.add(read(i, *small.source));
+        small.add(read_or_missing(dataset_, i, *small.source));
       } else if (small.column.kind == ColumnKind::text) {
         const auto extent = dataset_.extent(i);
         std::string split = split_of(key, extent ? dataset_.files()[extent->file]->path() : dataset_.path());
@@ -163,25 +160,6 @@ class Builder {
     for (size_t c = 0; c < present_.size(); ++c) present_[c].push_back(dataset_.has(i, c));
     keys_ += key_ ? key : std::to_string(i - first);
     key_ends_.push_back(keys_.size());
-  }
-
-  /// What cannot be read is missing: the data set's readers say why when it is wanted.
-  Value read(int64_t i, size_t column) const {
-    try {
-      return dataset_.read(i, column);
-    } catch (const InputError&) {
-      return {};
-    }
-  }
-
-  /// Of a sample's picture, where somebody asks for it.
-  std::optional<PictureSize> size_of(int64_t i) const {
-    const auto column = pictures_ ? pictures_->column(i) : std::nullopt;
-    if (!column) return {};
-    const Value value = read(i, *column);
-    if (const auto* pixels = std::get_if<Pixels>(&value)) return PictureSize{pixels->width, pixels->height};
-    const auto* bytes = std::get_if<Bytes>(&value);
-    return bytes ? picture_size(bytes->view()) : std::nullopt;
   }
 
   std::vector<uint8_t> finish(uint64_t samples) {
@@ -228,7 +206,7 @@ class Builder {
   const RandomAccessFile* file_;
   bool located_ = false;  // offsets, sizes and checksums are in it: the samples lie in the file
   std::optional<size_t> key_;
-  std::optional<Contents> pictures_;
+  bool sized_ = false;  // width or height is made of pictures
   std::vector<Growing> small_;
   std::vector<std::vector<bool>> present_;
   std::vector<uint64_t> offsets_, sizes_, key_ends_;
@@ -248,6 +226,25 @@ std::string split_of(std::string_view key, const std::string& file) {
   const std::string_view first = std::string_view(stem).substr(0, stem.find_first_of("-_."));
   for (const std::string_view name : names)
     if (first == name) return std::string(name);
+  return {};
+}
+
+Value read_or_missing(const Dataset& dataset, int64_t index, size_t column) {
+  try {
+    return dataset.read(index, column);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+std::optional<PictureSize> size_of_picture(const Dataset& dataset, int64_t index) {
+  for (size_t c = 0; c < dataset.columns().size(); ++c) {
+    if (dataset.columns()[c].kind != ColumnKind::picture || !dataset.has(index, c)) continue;
+    const Value value = read_or_missing(dataset, index, c);
+    if (const auto* pixels = std::get_if<Pixels>(&value)) return PictureSize{pixels->width, pixels->height};
+    const auto* bytes = std::get_if<Bytes>(&value);
+    return bytes ? picture_size(bytes->view()) : std::nullopt;
+  }
   return {};
 }
 

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "base/format.h"
-#include "data/codecs/pictures/picture_size.h"
 #include "data/formats/streams/stream.h"
 #include "data/table/index.h"
+#include "data/table/labels.h"
 #include "data/table/query_truth.h"
 #include "data/table/select.h"
 
@@ -33,44 +33,20 @@ class SampleCells {
     std::vector<std::string> names = {name};
     if (name == "label") names.insert(names.end(), {"cls", "class", "target"});
     for (const std::string& each : names)
-      for (size_t c = 0; c < sample_.columns().size(); ++c) {
-        const Column& column = sample_.columns()[c];
-        if (column.name == each && is_tabular(column.kind)) return read(c);
-      }
-    if (name == "width" || name == "height") return side(name == "width");
+      if (const auto at = sample_.find_column(each); at && is_tabular(sample_.columns()[*at].kind))
+        return read_or_missing(sample_, 0, *at);
+    if (name == "width" || name == "height") {
+      const auto size = size_of_picture(sample_, 0);
+      return size ? Value(name == "width" ? size->width : size->height) : Value();
+    }
     if (name == "split") {
-      std::string key;
-      for (size_t c = 0; c < sample_.columns().size(); ++c) {
-        if (sample_.columns()[c] != Column{"__key__", ColumnKind::text}) continue;
-        const Value value = read(c);
-        if (const auto* text = std::get_if<std::string>(&value)) key = *text;
-      }
-      const std::string split = split_of(key, "");
+      const auto at = key_column(sample_);
+      const Value value = at ? read_or_missing(sample_, 0, *at) : Value();
+      const auto* const key = std::get_if<std::string>(&value);
+      const std::string split = split_of(key ? *key : "", "");
       if (!split.empty()) return split;
     }
     return {};
-  }
-
-  Value side(bool width) const {
-    for (size_t c = 0; c < sample_.columns().size(); ++c) {
-      if (sample_.columns()[c].kind != ColumnKind::picture || !sample_.has(0, c)) continue;
-      const Value value = read(c);
-      if (const auto* pixels = std::get_if<Pixels>(&value))
-        return static_cast<int64_t>(width ? pixels->width : pixels->height);
-      if (const auto* bytes = std::get_if<Bytes>(&value))
-        if (const auto size = picture_size(bytes->view())) return width ? size->width : size->height;
-      return {};
-    }
-    return {};
-  }
-
-  /// What cannot be read is missing.
-  Value read(size_t column) const {
-    try {
-      return sample_.read(0, column);
-    } catch (const InputError&) {
-      return {};
-    }
   }
 
   const Dataset& sample_;
