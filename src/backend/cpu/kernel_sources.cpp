@@ -1,4 +1,4 @@
-#include "backend/cpu/kernel_sources.h"
+#include "backend/cpu/target.h"
 
 namespace millrace::cpu {
 

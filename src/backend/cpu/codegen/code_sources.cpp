@@ -1,4 +1,4 @@
-#include "backend/cpu/codegen/code_sources.h"
+#include "backend/cpu/codegen/jit.h"
 
 namespace millrace::codegen {
 

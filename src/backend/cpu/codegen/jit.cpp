@@ -5,7 +5,6 @@
 #include <mutex>
 #include <vector>
 
-#include "backend/cpu/codegen/code_sources.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "base/cpu.h"
 #include "base/format.h"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace llvm {
 class Module;
@@ -28,6 +29,11 @@ using EmitFunction = std::function<void(llvm::Module& module, const std::string&
 /// $XDG_CACHE_HOME/millrace/kernels, else
 /// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
 std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code);
+
+/// A digest of the sources that make code, and of the headers whose enumerations stand as numbers in the text
+/// that code is known by: of the same text another generator would have made something else, so nobody has to
+/// remember a number when this one changes.
+std::string_view code_sources();
 
 /// Where code came from since the process began.
 struct CodeCounts {

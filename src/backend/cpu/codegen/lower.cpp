@@ -5,7 +5,6 @@
 
 #include <millrace/narrow_types.h>
 
-#include "backend/cpu/codegen/math.h"
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
 #include "ir/alone.h"

@@ -1,7 +1,7 @@
-#include "backend/cpu/codegen/math.h"
-
+// Elementary functions as expressions.
 #include <limits>
 
+#include "backend/cpu/codegen/dag.h"
 #include "base/format.h"
 
 namespace millrace::codegen {
