@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<fs::path> folder() { return cache_folder("kernels"); }
-
 /// What a file of the cache holds: the CRC-32C of the rest, the key, a zero, and the object.
 std::string file_of(const std::string& rest) {
   const uint32_t crc = crc32c(rest.data(), rest.size());
@@ -47,7 +45,7 @@ void record(const std::string& key, std::string_view object) {
 }
 
 std::optional<std::string> read_object(const std::string& key) {
-  const auto where = folder();
+  const auto where = cache_folder("kernels");
   if (!where) return std::nullopt;
   try {
     const std::string file = read_text(*where / (hash_name(key) + ".o")), begin = key + '\0';
@@ -111,7 +109,7 @@ std::optional<std::string> find_object(const std::string& key) {
 
 void store_object(const std::string& key, std::string_view object) {
   record(key, object);
-  const auto where = folder();
+  const auto where = cache_folder("kernels");
   if (!where) return;
   static std::atomic<int> counter{0};
   std::error_code error;

@@ -4,8 +4,6 @@
 
 #include <millrace/operator.h>
 
-#include "ops/convolution.h"
-
 namespace millrace::cpu {
 
 double Geometry::work() const {

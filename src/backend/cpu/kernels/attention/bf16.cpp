@@ -140,18 +140,16 @@ class AttentionBackwardBf16 : public AttentionBackward {
     one(p_.gradient, p_.value_width, o.values, o.g_rows, o.g_columns);
   }
 
-  PairedRows keys_of(const Chunk& c, int64_t key, int64_t keys) const {
-    return paired_rows_of(c.operands[p_.k.buffer], p_.k, c.batch, c.shared, key, keys, p_.width,
-                          own(c.tiles.own).keys);
-  }
-  PairedRows values_of(const Chunk& c, int64_t key, int64_t keys) const {
-    return paired_rows_of(c.operands[p_.v.buffer], p_.v, c.batch, c.shared, key, keys, p_.value_width,
-                          own(c.tiles.own).values);
+  /// Of k or v.
+  PairedRows shared_rows(const Chunk& c, const TensorView& view, int64_t width, int64_t key, int64_t keys,
+                         uint16_t* copy) const {
+    return paired_rows_of(c.operands[view.buffer], view, c.batch, c.shared, key, keys, width, copy);
   }
 
   void read_keys(const Chunk& c, int64_t key, int64_t keys) const override {
-    const PairedRows k = keys_of(c, key, keys);
-    bf16_.pair_rows(k.data, k.row, keys, p_.width, own(c.tiles.own).key_pairs, lanes_of(p_.width));
+    const Own o = own(c.tiles.own);
+    const PairedRows k = shared_rows(c, p_.k, p_.width, key, keys, o.keys);
+    bf16_.pair_rows(k.data, k.row, keys, p_.width, o.key_pairs, lanes_of(p_.width));
   }
 
   void run_pair(const Chunk& c, const Pair& pair) const override {
@@ -162,7 +160,8 @@ class AttentionBackwardBf16 : public AttentionBackward {
     const int64_t start = pair.query + skip, queries = pairs_of(pair.queries - skip);
     const int64_t width = pairs_of(p_.width), values = pairs_of(p_.value_width);
     const int64_t dk_row = lanes_of(p_.width), dv_row = lanes_of(p_.value_width);
-    const PairedRows k = keys_of(c, pair.key, keys), v = values_of(c, pair.key, keys);
+    const PairedRows k = shared_rows(c, p_.k, p_.width, pair.key, keys, o.keys),
+                     v = shared_rows(c, p_.v, p_.value_width, pair.key, keys, o.values);
     bf16_.multiply(k.data, k.row, 2, o.q_columns + pair.query * width + skip, block, t.scores, block, keys,
                    columns, width, p_.scale, false);
     mask_scores(math_, p_, c.operands, c.batch, pair.head, pair.key, pair.tile, pair.query, pair.queries,

@@ -1,7 +1,6 @@
 #include "ops/convolution.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <millrace/operator.h>
 
