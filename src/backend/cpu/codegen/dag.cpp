@@ -149,6 +149,7 @@ int Dag::dim(int d) { return linear({0, {{d, 1}}, {}}); }
 
 int Dag::linear(Linear value) {
   std::erase_if(value.dims, [&](const Term& t) { return sizes_[t.id] == 1 || t.coefficient == 0; });
+  std::sort(value.dims.begin(), value.dims.end(), [](const Term& a, const Term& b) { return a.id < b.id; });
   if (value.dims.empty() && value.atoms.empty()) return integer(i64, value.base);
   if (value.dims.empty() && value.base == 0 && value.atoms.size() == 1 && value.atoms[0].coefficient == 1)
     return value.atoms[0].id;

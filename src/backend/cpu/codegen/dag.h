@@ -82,6 +82,7 @@ class Dag {
   int integer(DType dtype, int64_t value);
   /// The loop variable of a dimension (i64).
   int dim(int d);
+  /// Dimensions may stand in any order.
   int linear(Linear value);
   /// The linear form of an i64 expression.
   Linear to_linear(int id) const;

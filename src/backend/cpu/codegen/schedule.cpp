@@ -108,8 +108,6 @@ void reorder(Nest& nest) {
     Linear mapped{from.base, {}, {}};
     for (const Term& t : from.dims)
       if (place[t.id] >= 0) mapped.dims.push_back({place[t.id], t.coefficient});
-    std::sort(mapped.dims.begin(), mapped.dims.end(),
-              [](const Term& a, const Term& b) { return a.id < b.id; });
     return to.linear(mapped);
   });
 }
@@ -130,8 +128,6 @@ void merge(Nest& nest, int d) {
       if (t.id < d || t.id > d + 1) mapped.dims.push_back({t.id > d ? t.id - 1 : t.id, t.coefficient});
     const bool even = a == b * inner;
     if (even && b != 0) mapped.dims.push_back({d, b});
-    std::sort(mapped.dims.begin(), mapped.dims.end(),
-              [](const Term& x, const Term& y) { return x.id < y.id; });
     int sum = to.linear(mapped);
     if (!even) {
       const int flat = to.dim(d), size = to.integer(i64, inner);
