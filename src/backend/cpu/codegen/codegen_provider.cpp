@@ -12,7 +12,6 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/nest.h"
-#include "backend/cpu/codegen/rows.h"
 #include "base/format.h"
 
 namespace millrace {

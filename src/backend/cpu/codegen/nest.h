@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/graph.h>
@@ -107,6 +108,20 @@ struct Combination {
 /// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction
 /// results go to partial buffers instead, numbered from `first_buffer`, and what combines them is returned.
 std::optional<Combination> schedule(Nest& nest, int first_buffer);
+
+/// How a scheduled nest runs on some rows of its results: the part of RowKernel that follows from it.
+struct NestRows {
+  int64_t most = 0;            // rows that results split into at most; 0: they do not
+  std::vector<char> operands;  // whether a row takes no more of the operand than its row
+  int64_t outer_count = 1;     // iterations of the outer loop
+  int64_t group = 0;  // > 0: the only loop is the outer one, with so many elements of it an iteration
+
+  /// See RowKernel::row_grain.
+  int64_t grain(int64_t rows) const;
+  /// The iterations of the outer loop that compute rows [begin, end).
+  std::pair<int64_t, int64_t> outer(int64_t rows, int64_t begin, int64_t end) const;
+};
+NestRows rows_of(const Nest& nest, const KernelRequest& request);
 
 /// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module: the outer iterations
 /// [begin, end) of a scheduled nest, begin < end. Explicit vectors, no optimisation passes needed.

@@ -1,7 +1,6 @@
-#include "backend/cpu/codegen/rows.h"
-
-#include <algorithm>
 #include <numeric>
+
+#include "backend/cpu/codegen/nest.h"
 
 namespace millrace::codegen {
 namespace {
