@@ -71,7 +71,7 @@ class Artifact {
       model.notes.push_back(fmt::format(
           "{}: was built by another Millrace: weights are packed anew whenever it is opened; build it again",
           file_.name()));
-    const auto offered = std::make_shared<const codegen::OfferedObjects>(objects());
+    const auto offered = codegen::offer_objects(objects());
     const auto constants =
         std::make_shared<const OfferedConstants>(offered_constants(same_cpu && same_kernels));
     model.graph = [self, offered, constants](const Bindings& sizes) { return self->graph(sizes); };

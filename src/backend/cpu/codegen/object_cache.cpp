@@ -1,13 +1,12 @@
 #include "backend/cpu/codegen/object_cache.h"
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <list>
 #include <mutex>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 #include <xxhash.h>
 
 #include "base/cache_folder.h"
@@ -28,7 +27,7 @@ std::string file_of(const std::string& rest) {
 
 struct Shared {
   std::mutex mutex;
-  std::vector<const OfferedObjects*> offered;
+  std::list<std::map<std::string, std::string_view, std::less<>>> offered;
   bool recording = false;
   std::map<std::string, std::string> recorded;
 };
@@ -60,15 +59,13 @@ std::optional<std::string> read_object(const std::string& key) {
 
 }  // namespace
 
-OfferedObjects::OfferedObjects(std::map<std::string, std::string_view, std::less<>> objects)
-    : objects_(std::move(objects)) {
+std::shared_ptr<const void> offer_objects(std::map<std::string, std::string_view, std::less<>> objects) {
   const std::lock_guard lock(shared().mutex);
-  shared().offered.push_back(this);
-}
-
-OfferedObjects::~OfferedObjects() {
-  const std::lock_guard lock(shared().mutex);
-  std::erase(shared().offered, this);
+  const auto at = shared().offered.insert(shared().offered.end(), std::move(objects));
+  return {&*at, [at](const void*) {
+            const std::lock_guard removing(shared().mutex);
+            shared().offered.erase(at);
+          }};
 }
 
 RecordedObjects::RecordedObjects() {
@@ -98,9 +95,8 @@ std::optional<std::string> find_object(const std::string& key) {
   std::optional<std::string> found;
   {
     const std::lock_guard lock(shared().mutex);
-    for (const OfferedObjects* offered : shared().offered)
-      if (const auto at = offered->objects_.find(key); !found && at != offered->objects_.end())
-        found = at->second;
+    for (const auto& offered : shared().offered)
+      if (const auto at = offered.find(key); !found && at != offered.end()) found = at->second;
   }
   if (!found) found = read_object(key);
   if (found) record(key, *found);

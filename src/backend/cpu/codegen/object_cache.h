@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,19 +18,9 @@ std::optional<std::string> find_object(const std::string& key);
 /// Stores an object; failures (read-only or full disk) are passed over, the code is compiled again next time.
 void store_object(const std::string& key, std::string_view object);
 
-/// Objects that are there besides those on the disk, while one of these lives. What they view must live as
-/// long.
-class OfferedObjects {
- public:
-  explicit OfferedObjects(std::map<std::string, std::string_view, std::less<>> objects);
-  ~OfferedObjects();
-  OfferedObjects(const OfferedObjects&) = delete;
-  OfferedObjects& operator=(const OfferedObjects&) = delete;
-
- private:
-  friend std::optional<std::string> find_object(const std::string& key);
-  std::map<std::string, std::string_view, std::less<>> objects_;
-};
+/// Objects, by their keys, that are there besides those on the disk as long as somebody has what is returned.
+/// What they view must live as long.
+std::shared_ptr<const void> offer_objects(std::map<std::string, std::string_view, std::less<>> objects);
 
 /// Notes all objects that are found or stored while it lives, by any thread. Code that is in memory already
 /// is not looked for (forget_unused_code()). One at a time.
