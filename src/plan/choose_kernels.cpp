@@ -48,10 +48,10 @@ Takers named_in(const std::string& text, const Takers& takers) {
 
 class Chooser {
  public:
-  Chooser(const LaidOutGraph& source, const Target& target, const PlanOptions& options, DeviceContext device)
-      : source_(source), target_(target), options_(options), device_(device) {}
+  Chooser(Plan& plan, const Target& target, const PlanOptions& options, DeviceContext device)
+      : plan_(plan), target_(target), options_(options), device_(device) {}
 
-  ChosenKernels run() {
+  void run() {
     find_takers();
     for (size_t l = 0; l < launches().size(); ++l) recall(launches()[l], takers_[l]);
     device_.threads().parallel(std::ssize(launches()), [&](int64_t l) {
@@ -67,19 +67,18 @@ class Chooser {
       const bool loop = graph().node(launch.node).op->op_class == OpClass::loop;
       launch.provider = !takers_[l].empty() ? takers_[l][0]->name() : loop ? "loop" : "branch";
     }
-    return std::move(chosen_);
   }
 
  private:
-  const Graph& graph() const { return source_.graph; }
-  std::vector<PlannedLaunch>& launches() { return chosen_.launches; }
+  const Graph& graph() const { return plan_.source.graph; }
+  std::vector<PlannedLaunch>& launches() { return plan_.launches; }
 
   /// Who may build what; nobody does where a body is run, which is the planner's own business.
   void find_takers() {
     const std::vector<int> uses = graph().use_counts();
     for (int i = 0; i < graph().size(); ++i) {
       const Node& node = graph().node(i);
-      if (uses[i] == 0 || node.op->is_given() || is_view(source_, i)) continue;
+      if (uses[i] == 0 || node.op->is_given() || is_view(plan_.source, i)) continue;
       PlannedLaunch launch;
       launch.node = i;
       takers_.push_back(node.op->runs_body() ? Takers() : takers_of(launch));
@@ -115,10 +114,10 @@ class Chooser {
     const Node& node = graph().node(launch.node);
     KernelRequest request{graph(), node, {}, {}};
     for (const Value& operand : node.operands) {
-      request.operand_layouts.push_back(source_.layout(operand));
+      request.operand_layouts.push_back(plan_.source.layout(operand));
       request.steady.push_back(is_steady(operand) ? 1 : 0);
     }
-    request.result_layouts = source_.layouts[launch.node];
+    request.result_layouts = plan_.source.layouts[launch.node];
     return request;
   }
 
@@ -135,14 +134,14 @@ class Chooser {
     for (const Provider* provider : takers)
       if (provider != chosen) decline(launch, *provider, why);
     takers = {chosen};
-    chosen_.choices[launch.problem] = chosen->name();
+    plan_.choices[launch.problem] = chosen->name();
   }
 
   /// Where the choice is known, from the run or the cache of this machine, one taker is left; or those that
   /// are nearly as fast, the fastest first.
   void recall(PlannedLaunch& launch, Takers& takers) {
     if (takers.size() < 2) return;
-    launch.problem = choice_key(source_, graph().node(launch.node));
+    launch.problem = choice_key(plan_.source, graph().node(launch.node));
     if (options_.frugal.contains(launch.problem)) return;
     const auto recorded = options_.choices.find(launch.problem);
     Takers known;
@@ -160,10 +159,10 @@ class Chooser {
   void contest(PlannedLaunch& launch, Takers& takers) {
     const KernelRequest request = request_of(launch);
     const auto same = [&](const Provider* provider) {
-      return provider->name() == chosen_.choices[launch.problem];
+      return provider->name() == plan_.choices[launch.problem];
     };
     const bool frugal = options_.frugal.contains(launch.problem);
-    if (chosen_.choices.contains(launch.problem)) {
+    if (plan_.choices.contains(launch.problem)) {
       settle(launch, takers, *std::find_if(takers.begin(), takers.end(), same),
              frugal ? "takes more memory" : "measured slower");
       launch.kernel = takers[0]->build(request);
@@ -242,20 +241,18 @@ class Chooser {
     });
   }
 
-  const LaidOutGraph& source_;
+  Plan& plan_;
   const Target& target_;
   const PlanOptions& options_;
   DeviceContext device_;
   std::vector<Takers> takers_;          // of each launch
   std::map<std::string, Takers> near_;  // of problems: the fastest, and those nearly as fast
-  ChosenKernels chosen_;
 };
 
 }  // namespace
 
-ChosenKernels choose_kernels(const LaidOutGraph& source, const Target& target, const PlanOptions& options,
-                             DeviceContext device) {
-  return Chooser(source, target, options, device).run();
+void choose_kernels(Plan& plan, const Target& target, const PlanOptions& options, DeviceContext device) {
+  Chooser(plan, target, options, device).run();
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <millrace/operator.h>
 
@@ -43,9 +44,8 @@ class Planner {
   const Graph& graph() const { return plan_.source.graph; }
 
   void take_kernels() {
-    ChosenKernels chosen = choose_kernels(plan_.source, target_, options_, device_);
-    plan_.choices = std::move(chosen.choices);
-    unordered_ = std::move(chosen.launches);
+    choose_kernels(plan_, target_, options_, device_);
+    unordered_ = std::exchange(plan_.launches, {});
     launch_of_.assign(graph().size(), -1);
     for (size_t l = 0; l < unordered_.size(); ++l) launch_of_[unordered_[l].node] = static_cast<int>(l);
   }
