@@ -29,8 +29,6 @@ class Planner {
     assign_storages();
     bind_outputs();
     schedule();
-    find_later();
-    if (options_.chains) group_into_chains();
     group_into_waves();
     reuse_in_place();
     cut_windows();
@@ -235,12 +233,11 @@ class Planner {
   }
 
   /// The launches that must run later than each, views being looked through.
-  void find_later() {
+  std::vector<std::vector<int>> find_later() const {
     const size_t count = plan_.launches.size();
     std::vector<int> position(graph().size(), -1);
     for (size_t l = 0; l < count; ++l) position[plan_.launches[l].node] = static_cast<int>(l);
-    std::vector<std::vector<int>> behind(graph().size());
-    later_.assign(count, {});
+    std::vector<std::vector<int>> behind(graph().size()), later(count);
     for (size_t k = order_.size(); k-- > 0;) {
       const int node = order_[k];
       for (int next : successors_[node]) {
@@ -249,51 +246,33 @@ class Planner {
         else
           behind[node].insert(behind[node].end(), behind[next].begin(), behind[next].end());
       }
-      if (position[node] >= 0) later_[position[node]] = behind[node];
+      if (position[node] >= 0) later[position[node]] = behind[node];
     }
+    return later;
   }
 
-  /// Members of a chain move to the place of its first.
-  void group_into_chains() {
-    const std::vector<int> chain_of = form_chains(plan_.launches, plan_.storages, later_, plan_.chains);
-    const size_t count = plan_.launches.size();
-    std::vector<int> first(plan_.chains.size(), -1), order(count), place(count);
-    const auto position = [&](int l) { return chain_of[l] < 0 ? l : first[chain_of[l]]; };
-    for (size_t l = 0; l < count; ++l) {
-      order[l] = static_cast<int>(l);
-      plan_.launches[l].chain = chain_of[l];
-      if (chain_of[l] >= 0 && first[chain_of[l]] < 0) first[chain_of[l]] = static_cast<int>(l);
-    }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return position(a) < position(b); });
-    std::vector<PlannedLaunch> launches;
-    std::vector<std::vector<int>> later;
-    for (size_t l = 0; l < count; ++l) {
-      place[order[l]] = static_cast<int>(l);
-      launches.push_back(std::move(plan_.launches[order[l]]));
-      later.push_back(std::move(later_[order[l]]));
-    }
-    for (std::vector<int>& list : later)
-      for (int& l : list) l = place[l];
-    plan_.launches = std::move(launches);
-    later_ = std::move(later);
-  }
-
-  /// Small launches that do not depend on each other become one. The new order keeps every dependence.
+  /// Launches become chains, and small ones that do not depend on each other one wave. The new order keeps
+  /// every dependence.
   void group_into_waves() {
-    // A unit is a launch or a chain.
+    const std::vector<std::vector<int>> later = find_later();
     const size_t count = plan_.launches.size();
-    std::vector<int> unit(count, 0);
+    std::vector<int> chain_of(count, -1), unit(count);
+    if (options_.chains) chain_of = form_chains(plan_.launches, plan_.storages, later, plan_.chains);
+    // A unit is a launch, or a chain, which stands where its first member stood.
+    std::vector<int> unit_of_chain(plan_.chains.size(), -1);
     std::vector<double> small;
     for (size_t l = 0; l < count; ++l) {
-      const PlannedLaunch& launch = plan_.launches[l];
-      const bool same = l > 0 && launch.chain >= 0 && launch.chain == plan_.launches[l - 1].chain;
-      if (!same) small.push_back(launch.chain >= 0 ? 0 : small_time(launch));
-      unit[l] = static_cast<int>(small.size()) - 1;
+      PlannedLaunch& launch = plan_.launches[l];
+      launch.chain = chain_of[l];
+      const bool known = launch.chain >= 0 && unit_of_chain[launch.chain] >= 0;
+      unit[l] = known ? unit_of_chain[launch.chain] : static_cast<int>(small.size());
+      if (!known) small.push_back(launch.chain >= 0 ? 0 : small_time(launch));
+      if (launch.chain >= 0) unit_of_chain[launch.chain] = unit[l];
     }
     std::vector<std::vector<int>> after(small.size());
     for (size_t l = 0; l < count; ++l)
-      for (const int later : later_[l])
-        if (unit[later] != unit[l]) after[unit[l]].push_back(unit[later]);
+      for (const int next : later[l])
+        if (unit[next] != unit[l]) after[unit[l]].push_back(unit[next]);
     const std::vector<int> wave = form_waves(after, small);
     for (size_t l = 0; l < count; ++l) plan_.launches[l].wave = wave[unit[l]];
     std::stable_sort(plan_.launches.begin(), plan_.launches.end(),
@@ -429,7 +408,6 @@ class Planner {
   std::vector<std::set<int>> readers_;        // storage → launch nodes
   std::vector<std::set<int>> successors_;     // node → nodes that must come later
   std::vector<int> order_;                    // nodes as scheduled
-  std::vector<std::vector<int>> later_;       // launch → launches that must run later
 };
 
 }  // namespace
