@@ -79,7 +79,6 @@ class Planner {
         std::string label = fmt::format("{} {}{}", node.types[r].str(), node.op->name,
                                         node.location.empty() ? "" : " in " + node.location.str());
         storage_of_[i].push_back(new_storage(kind, index, node.types[r].bytes(), std::move(label)));
-        producer_[storage_of_[i].back()] = {i, static_cast<int32_t>(r)};
       }
     }
     readers_.resize(plan_.storages.size());
@@ -123,7 +122,7 @@ class Planner {
       Storage& storage_ref = plan_.storages[s];
       const bool whole =
           storage_ref.kind == StorageKind::arena && storage_ref.bytes == graph().type(output).bytes();
-      if (whole && (!donated || can_overwrite(index, s, read_as_output))) {
+      if (whole && (!donated || can_overwrite(index, output, read_as_output))) {
         storage_ref.kind = kind;
         storage_ref.index = index;
         continue;
@@ -162,12 +161,12 @@ class Planner {
     plan_.copies = std::move(ordered);
   }
 
-  /// Whether the producer of storage s may write into graph input `input`; orders the input's other readers
+  /// Whether what makes a value may write it into graph input `input`; orders the input's other readers
   /// before it.
-  bool can_overwrite(int input, int s, const std::set<int>& read_as_output) {
+  bool can_overwrite(int input, Value value, const std::set<int>& read_as_output) {
     const int target = storage(graph().inputs()[input]);
     if (read_as_output.count(target)) return false;
-    const Value value = producer_.at(s);
+    while (is_view(plan_.source, value.node)) value = graph().node(value).operands[0];
     const int writer = value.node;
     const PlannedLaunch& launch = unordered_[launch_of_[writer]];
     for (size_t k = 0; k < launch.operands.size(); ++k)
@@ -404,7 +403,6 @@ class Planner {
   std::vector<PlannedLaunch> unordered_;      // in graph order
   std::vector<int> launch_of_;                // node → unordered_
   std::vector<std::vector<int>> storage_of_;  // node → result → storage
-  std::map<int, Value> producer_;             // storage → value
   std::vector<std::set<int>> readers_;        // storage → launch nodes
   std::vector<std::set<int>> successors_;     // node → nodes that must come later
   std::vector<int> order_;                    // nodes as scheduled
