@@ -22,35 +22,32 @@ constexpr int kFarthest = 64;  // launches looked at behind the first
 
 class ChainFinder {
  public:
-  ChainFinder(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
-              const std::vector<std::vector<int>>& after)
-      : launches_(launches), storages_(storages), before_(launches.size()), chain_of_(launches.size(), -1) {
+  ChainFinder(Plan& plan, const std::vector<std::vector<int>>& after)
+      : plan_(plan), launches_(plan.launches), before_(plan.launches.size()) {
     for (size_t l = 0; l < after.size(); ++l)
       for (const int later : after[l]) before_[later].push_back(static_cast<int>(l));
   }
 
-  std::vector<int> run(std::vector<Chain>& chains) {
+  void run() {
     const int count = static_cast<int>(launches_.size());
     for (int head = 0; head < count; ++head) {
       const RowKernel* const kernel = row_kernel(launches_[head]);
-      if (chain_of_[head] >= 0 || !kernel || kernel->most_rows() < 2) continue;
+      if (launches_[head].chain >= 0 || !kernel || kernel->most_rows() < 2) continue;
       members_ = {head};
       rows_ = kernel->most_rows();
       for (int l = head + 1; l < std::min(count, head + kFarthest); ++l)
-        if (chain_of_[l] < 0) try_member(l);
+        if (launches_[l].chain < 0) try_member(l);
       const int64_t chunk = members_.size() < 2 ? 0 : chunk_rows();
       if (chunk == 0) continue;
-      for (const int l : members_) chain_of_[l] = static_cast<int>(chains.size());
-      Chain chain{rows_, chunk, 0};
+      for (const int l : members_) launches_[l].chain = static_cast<int>(plan_.chains.size());
+      Chain& chain = plan_.chains.emplace_back(Chain{rows_, chunk, 0});
       chain.slots = Slots(chain.chunks()).count();
-      chains.push_back(chain);
     }
-    return chain_of_;
   }
 
  private:
   bool same_memory(int a, int b) const {
-    const Storage &x = storages_[a], &y = storages_[b];
+    const Storage &x = plan_.storages[a], &y = plan_.storages[b];
     return a == b || (x.kind == StorageKind::input && y.kind == StorageKind::input && x.index == y.index);
   }
 
@@ -105,7 +102,7 @@ class ChainFinder {
       for (size_t k = 0; k < launch.operands.size(); ++k)
         if (kernel->takes_row(static_cast<int>(k))) cut.insert(launch.operands[k]);
       for (const int s : cut)
-        if (counted.insert(s).second) row_bytes += storages_[s].bytes / rows_;
+        if (counted.insert(s).second) row_bytes += plan_.storages[s].bytes / rows_;
     }
     const auto up = [&](int64_t rows) { return (std::max<int64_t>(rows, 1) + grain - 1) / grain * grain; };
     const auto wanted = static_cast<int64_t>(std::clamp(time / kChunkTime, 1.0, kMostChunks));
@@ -116,10 +113,10 @@ class ChainFinder {
     return chunk * row_bytes > kMostBytes ? 0 : chunk;
   }
 
-  const std::vector<PlannedLaunch>& launches_;
-  const std::vector<Storage>& storages_;
+  Plan& plan_;
+  std::vector<PlannedLaunch>& launches_;
   std::vector<std::vector<int>> before_;
-  std::vector<int> chain_of_, members_;
+  std::vector<int> members_;
   int64_t rows_ = 0;
 };
 
@@ -166,9 +163,6 @@ void prepare_chains(Plan& plan, int threads) {
     if (plan.launches[l].chain >= 0) row_kernel(plan.launches[l])->prepare_rows(use_of(plan, l, threads));
 }
 
-std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
-                             const std::vector<std::vector<int>>& after, std::vector<Chain>& chains) {
-  return ChainFinder(launches, storages, after).run(chains);
-}
+void form_chains(Plan& plan, const std::vector<std::vector<int>>& after) { ChainFinder(plan, after).run(); }
 
 }  // namespace millrace

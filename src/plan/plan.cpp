@@ -255,14 +255,12 @@ class Planner {
   void group_into_waves() {
     const std::vector<std::vector<int>> later = find_later();
     const size_t count = plan_.launches.size();
-    std::vector<int> chain_of(count, -1), unit(count);
-    if (options_.chains) chain_of = form_chains(plan_.launches, plan_.storages, later, plan_.chains);
+    if (options_.chains) form_chains(plan_, later);
     // A unit is a launch, or a chain, which stands where its first member stood.
-    std::vector<int> unit_of_chain(plan_.chains.size(), -1);
+    std::vector<int> unit(count), unit_of_chain(plan_.chains.size(), -1);
     std::vector<double> small;
     for (size_t l = 0; l < count; ++l) {
-      PlannedLaunch& launch = plan_.launches[l];
-      launch.chain = chain_of[l];
+      const PlannedLaunch& launch = plan_.launches[l];
       const bool known = launch.chain >= 0 && unit_of_chain[launch.chain] >= 0;
       unit[l] = known ? unit_of_chain[launch.chain] : static_cast<int>(small.size());
       if (!known) small.push_back(launch.chain >= 0 ? 0 : small_time(launch));

@@ -94,10 +94,9 @@ constexpr size_t kMostPointers = 64;
 /// A launch's kernel, if it can be one of a chain; else null.
 RowKernel* row_kernel(const PlannedLaunch& launch);
 
-/// Finds chains among scheduled launches, and says which of them each launch belongs to, or −1. `after[i]`:
-/// launches that must run later than launch i. All members of a chain can run where the first of them stands.
-std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
-                             const std::vector<std::vector<int>>& after, std::vector<Chain>& chains);
+/// Finds chains among a plan's scheduled launches. `after[i]`: launches that must run later than launch i.
+/// All members of a chain can run where the first of them stands.
+void form_chains(Plan& plan, const std::vector<std::vector<int>>& after);
 
 /// Tells the kernels of all chains how `threads` threads use them.
 void prepare_chains(Plan& plan, int threads);
