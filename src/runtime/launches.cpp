@@ -43,35 +43,30 @@ bool reduces(const Node& node) {
 
 /// One use of a storage by a launch.
 struct Use {
-  int launch, storage;
+  int launch;
   size_t traffic;  // index in the launch's traffic
 };
 
 /// Fills in the distances: bytes touched from each use of a storage to the next (reads look back, writes
-/// ahead), the step being repeated forever.
-void measure_distances(std::vector<LaunchInfo>& launches, std::vector<Use>& uses) {
+/// ahead), the step being repeated forever. `uses`: of each storage, in order.
+void measure_distances(std::vector<LaunchInfo>& launches, const std::vector<std::vector<Use>>& uses) {
   std::vector<double> before(launches.size() + 1, 0);  // bytes of the launches before
   for (size_t l = 0; l < launches.size(); ++l) before[l + 1] = before[l] + launches[l].bytes();
   const double step = before.back();
-  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
-    return std::pair(a.storage, a.launch) < std::pair(b.storage, b.launch);
-  });
-  for (size_t begin = 0; begin < uses.size();) {
+  for (const std::vector<Use>& of_one : uses) {
     std::vector<int> at;  // launches that use the storage
-    size_t end = begin;
-    for (; end < uses.size() && uses[end].storage == uses[begin].storage; ++end)
-      if (at.empty() || at.back() != uses[end].launch) at.push_back(uses[end].launch);
+    for (const Use& use : of_one)
+      if (at.empty() || at.back() != use.launch) at.push_back(use.launch);
     const auto gap = [&](size_t from) {  // from use `from` to the one after it
       const size_t to = (from + 1) % at.size();
       const double bytes = before[at[to]] - before[at[from]];
       return to > from ? bytes : bytes + step;
     };
-    for (size_t u = begin; u < end; ++u) {
-      const size_t here = std::lower_bound(at.begin(), at.end(), uses[u].launch) - at.begin();
-      LaunchInfo::Traffic& traffic = launches[uses[u].launch].traffic[uses[u].traffic];
+    for (const Use& use : of_one) {
+      const size_t here = std::lower_bound(at.begin(), at.end(), use.launch) - at.begin();
+      LaunchInfo::Traffic& traffic = launches[use.launch].traffic[use.traffic];
       traffic.distance = gap(traffic.write ? here : (here + at.size() - 1) % at.size());
     }
-    begin = end;
   }
 }
 
@@ -86,7 +81,7 @@ double LaunchInfo::bytes() const {
 std::vector<LaunchInfo> describe_launches(const Plan& plan) {
   const Graph& graph = plan.source.graph;
   std::vector<LaunchInfo> launches;
-  std::vector<Use> uses;
+  std::vector<std::vector<Use>> uses(plan.storages.size());
   std::vector<int> writer(plan.storages.size(), -1);
   for (const PlannedLaunch& planned : plan.launches) {
     const Node& node = graph.node(planned.node);
@@ -104,13 +99,13 @@ std::vector<LaunchInfo> describe_launches(const Plan& plan) {
     if (l > 0 && planned.chain >= 0 && planned.chain == plan.launches[l - 1].chain)
       info.kernel += ", row by row with the one before";
     for (size_t k = 0; k < planned.operands.size(); ++k) {
-      uses.push_back({l, planned.operands[k], info.traffic.size()});
+      uses[planned.operands[k]].push_back({l, info.traffic.size()});
       info.traffic.push_back({ops::bytes_read(graph, node, static_cast<int>(k)), 0, false});
       const int from = writer[planned.operands[k]];
       if (from >= 0 && !contains(info.reads, from)) info.reads.push_back(from);
     }
     for (size_t r = 0; r < planned.results.size(); ++r) {
-      uses.push_back({l, planned.results[r], info.traffic.size()});
+      uses[planned.results[r]].push_back({l, info.traffic.size()});
       info.traffic.push_back({static_cast<double>(node.types[r].bytes()), 0, true});
       writer[planned.results[r]] = l;
     }
