@@ -48,6 +48,7 @@ namespace {
 /// before it, what stands behind them is the same.
 void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to) {
   std::memcpy(to, rows.data(), rows.size());
+  if (count == 0) return;
   const size_t rest = row * static_cast<size_t>(count - 1);
   std::memcpy(to, rows.data() + rest, row);
   std::memcpy(to + row, rows.data(), rest);
@@ -66,7 +67,8 @@ void finish_batch(std::span<const NamedPart> parts, std::span<std::byte* const> 
   }
   const auto mixing = mixing_part(parts);
   float share = 1;
-  if (mixing) share = parts[*mixing].part->mix(own[*mixing], valid, key, scratch[*mixing].get());
+  if (mixing && valid > 0)
+    share = parts[*mixing].part->mix(own[*mixing], valid, key, scratch[*mixing].get());
   for (size_t p = 0; p < parts.size(); ++p) parts[p].part->finish(batch, length, own[p]);
   if (!mixing) return;
   for (size_t p = 0; p < parts.size(); ++p)

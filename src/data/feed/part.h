@@ -110,7 +110,7 @@ struct NamedPart {
 /// Of parts the one that mixes, where any does. InputError: several.
 std::optional<size_t> mixing_part(std::span<const NamedPart> parts);
 
-/// What is left to do when the rows of a batch are there, the first `valid` (≥ 1) of which count: samples are
+/// What is left to do when the rows of a batch are there, the first `valid` of which count: samples are
 /// mixed, parts finish, and what was mixed in, and in which share, fills the arrays for that. `arrays`: those
 /// of feed_fields(). `key` names the batch, `scratch` is that of each part.
 void finish_batch(std::span<const NamedPart> parts, std::span<std::byte* const> arrays, int64_t batch,

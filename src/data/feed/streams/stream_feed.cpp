@@ -58,7 +58,8 @@ class StreamedFeed final : public StreamFeed {
   void seek(const Cursor& cursor) override;
 
   int64_t batch_size() const override { return options_.batch; }
-  int64_t batches_per_epoch() const override { return options_.epoch_samples / options_.batch; }
+  int64_t batches_per_epoch() const override { return options_.epoch_samples / together_; }
+  int64_t samples_per_epoch() const override { return options_.epoch_samples / together_ * together_; }
   bool streamed() const override { return true; }
   int64_t count() const override { return 0; }
   const std::string& path() const override { return path_; }
@@ -110,6 +111,7 @@ class StreamedFeed final : public StreamFeed {
   bool take_next(const Until* until);
   void take(size_t source, LineItem& item);
   bool several() const { return shares_.has_value(); }
+  bool full() const;
   /// Unique among all streams.
   int64_t index_of(size_t source, int64_t number) const {
     return number * static_cast<int64_t>(lines_.size()) + static_cast<int64_t>(source);
@@ -121,6 +123,7 @@ class StreamedFeed final : public StreamFeed {
 
   StreamFeedOptions options_;
   std::string path_;
+  int64_t together_ = 1;  // samples of a batch of all ranks
   std::optional<Shares> shares_;
   std::vector<std::unique_ptr<StreamLine>> lines_;
   std::vector<Column> columns_;  // that the parts know
@@ -129,7 +132,7 @@ class StreamedFeed final : public StreamFeed {
   int64_t fixed_ = 0;  // bytes that it takes besides samples kept and ahead
 
   // The consumer's.
-  std::vector<Gathered> gathered_;  // drawn for the next batch
+  std::vector<Gathered> gathered_;  // drawn for the next batch, of all ranks
   StreamRows::Arrays arrays_;
   std::vector<int64_t> indices_;
   std::vector<std::string> names_;
@@ -152,11 +155,13 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
                            StreamFeedOptions given)
     : options_(std::move(given)), path_(path_of_streams(streams)) {
   check();
+  together_ = options_.batch * options_.ranks;
   threads_wanted_ = options_.threads > 0 ? options_.threads : available_cpus();
   if (!streams[0].name.empty()) shares_.emplace(streams.size(), options_.shares);
+  // A multiple of the ranks, so that only one in so many places ever holds a row.
   // Under a limit the same on all machines, so that what fits on one does on others.
   const int64_t least = options_.memory > 0 ? 64 : 2 * threads_wanted_;
-  const int64_t ahead = std::max<int64_t>(options_.batch, least) + 2;
+  const int64_t ahead = (std::max<int64_t>(options_.batch, least) + 2) * options_.ranks;
   const int64_t buffer = stream_buffer(options_.order);
   for (NamedStream& each : streams)
     lines_.push_back(std::make_unique<StreamLine>(each.name, std::move(each.stream), options_.sample_weight,
@@ -178,9 +183,12 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
 
 void StreamedFeed::check() const {
   if (options_.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options_.batch);
-  if (options_.epoch_samples < options_.batch)
+  if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
+    fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options_.rank,
+                     options_.ranks);
+  if (options_.epoch_samples < options_.batch * options_.ranks)
     fail<InputError>("{}: an epoch of {} samples does not fill a batch of {}", path_, options_.epoch_samples,
-                     options_.batch);
+                     options_.batch * options_.ranks);
 }
 
 /// What the batch leaves is shared equally by the streams: so whether it does depends on none of their
@@ -190,10 +198,10 @@ void StreamedFeed::limit_memory() {
   constexpr int64_t names = 256;  // of a sample, about
   const int64_t count = std::ssize(lines_), size = static_cast<int64_t>(rows_->bytes());
   const auto in_batch = static_cast<int64_t>(rows_->batch_bytes() + sizeof(int64_t));
-  fixed_ = options_.batch * (in_batch + names + static_cast<int64_t>(sizeof(Gathered))) +
+  fixed_ = options_.batch * in_batch + together_ * (names + static_cast<int64_t>(sizeof(Gathered))) +
            count * std::ssize(lines_[0]->ring) * static_cast<int64_t>(sizeof(LineItem)) + rows_->memory();
   // Other shares may come: what was taken by the old ones then waits for its stream's turn.
-  if (several()) fixed_ += count * options_.batch * size;
+  if (several()) fixed_ += count * together_ * size;
   const int64_t left = (options_.memory - fixed_) / count;
   if (left < size + names) {
     std::string one = options_.unit;
@@ -298,6 +306,7 @@ Cursor StreamedFeed::cursor() const {
 }
 
 void StreamedFeed::seek(const Cursor& cursor) {
+  // Of another number of ranks an epoch may end elsewhere.
   if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > options_.epoch_samples)
     fail<InputError>("{}: no sample {} of epoch {} in the {} of data.epoch_samples", path_, cursor.position,
                      cursor.epoch, options_.epoch_samples);
@@ -321,7 +330,7 @@ void StreamedFeed::seek(const Cursor& cursor) {
   gathered_.clear();
   filled_ = 0;
   at_ = {seed_, cursor.epoch, cursor.position};
-  if (options_.epoch_samples - at_.position < options_.batch) at_ = {seed_, cursor.epoch + 1, 0};
+  if (options_.epoch_samples - at_.position < together_) at_ = {seed_, cursor.epoch + 1, 0};
 }
 
 void StreamedFeed::set_shares(std::span<const double> shares) {
@@ -336,7 +345,7 @@ void StreamedFeed::set_shares(std::span<const double> shares) {
       rows_->take(arrays_, last.row, last.item.row.data());
     }
     StreamLine& from = *lines_[last.source];
-    from.in_pass = std::max<int64_t>(0, from.in_pass - 1);
+    if (last.item.mine) from.in_pass = std::max<int64_t>(0, from.in_pass - 1);
     from.returned.push_front(std::move(last.item));
     from.good_in_pass = true;
   }
@@ -350,13 +359,22 @@ void StreamedFeed::read(StreamLine& from) {
     from.room.wait(lock, [&] { return stop_ || from.drawn < from.taken + from.ring.size(); });
     if (stop_) return;
     LineItem& next = from.item(from.drawn);
+    // Which draws of one of several streams are whose depends on the shares, which may change: of all rows
+    // are made.
+    next.mine = several() ||
+                from.drawn % static_cast<uint64_t>(options_.ranks) == static_cast<uint64_t>(options_.rank);
     lock.unlock();
     std::exception_ptr error;
     const ThreadTimes::Times begin = times.now();
     try {
       next.drawn = from.reader.next();
       next.stored = StreamMemory::of(next.drawn.record);
-      from.reader.memory().draw(next.stored);
+      if (next.mine) {
+        from.reader.memory().draw(next.stored);
+      } else {
+        next.drawn.record.bytes = {};
+        from.reader.memory().drop(next.stored);
+      }
       worked_.add(0, begin, times.now());
     } catch (const StreamStopped&) {
       return;
@@ -365,9 +383,12 @@ void StreamedFeed::read(StreamLine& from) {
     }
     lock.lock();
     next.error = error;
-    next.what = error ? What::ready : What::drawn;
+    next.what = error || !next.mine ? What::ready : What::drawn;
     ++from.drawn;
-    (error ? done_ : work_).notify_one();
+    if (next.what == What::drawn)
+      work_.notify_one();
+    else
+      done_.notify_one();
     if (error) return;
   }
 }
@@ -424,10 +445,16 @@ void StreamedFeed::make_row(StreamLine& from, LineItem& item, StreamRows::Worker
   item.why = rows_->make(*opened.sample, key, worker, item.row.data());
 }
 
+/// One rank alone fills its batch with good samples; where there are others, who cannot know which of these
+/// are bad, a batch is so many draws.
+bool StreamedFeed::full() const {
+  return options_.ranks > 1 ? std::ssize(gathered_) == together_ : filled_ == options_.batch;
+}
+
 /// Fills the batch as far as samples are ready, or waits for them; true when it is full.
 bool StreamedFeed::gather(const Until* until) {
   start();
-  while (filled_ < options_.batch)
+  while (!full())
     if (!take_next(until)) return false;
   return true;
 }
@@ -453,7 +480,7 @@ bool StreamedFeed::take_next(const Until* until) {
   take(source, next);
   if (from.reader.memory().limited()) {
     std::vector<std::byte>().swap(next.row);
-    from.reader.memory().taken();
+    if (next.mine) from.reader.memory().taken();
   }
   lock.lock();
   next.what = What::empty;
@@ -462,28 +489,33 @@ bool StreamedFeed::take_next(const Until* until) {
   return true;
 }
 
-/// Puts the next sample into the batch, where it is good; its row stays the item's then.
+/// Puts the next sample into the batch, where it is good and this rank's; its row stays the item's then.
 void StreamedFeed::take(size_t source, LineItem& item) {
   StreamLine& from = *lines_[source];
+  const int64_t number = item.drawn.record.at.number;
+  const bool mine = options_.ranks == 1 || std::ssize(gathered_) % options_.ranks == options_.rank;
   if (item.drawn.draw.new_pass) {
     if (!from.good_in_pass)
       fail<InputError>("{}: none of its samples can be read, all through it", from.reader.stream().path());
     from.in_pass = 0;
-    from.good_in_pass = false;
+    from.good_in_pass = options_.ranks > 1;
   }
-  from.tried = std::max(from.tried, ++from.in_pass);
-  const int64_t index = index_of(source, item.drawn.record.at.number);
+  if (mine) from.tried = std::max(from.tried, ++from.in_pass);
   Gathered& entry = gathered_.emplace_back();
   entry.source = source;
-  if (!item.why.empty()) {
+  if (mine && !item.why.empty()) {
+    const int64_t index = index_of(source, number);
     bad_.try_emplace(index, BadSample{index, item.name, item.why});
-  } else {
+  } else if (mine) {
     from.good_in_pass = true;
     const auto row = static_cast<size_t>(entry.row = filled_++);
     rows_->put(item.row.data(), arrays_, entry.row, item.weight);
-    indices_[row] = index;
+    indices_[row] = index_of(source, number);
     names_[row] = item.name;
+  } else if (several()) {
+    entry.item.row = std::move(item.row);  // by other shares it may be this rank's
   }
+  entry.item.mine = mine;
   entry.item.what = What::ready;
   entry.item.drawn = std::move(item.drawn);
   entry.item.name = std::move(item.name);
@@ -494,14 +526,18 @@ void StreamedFeed::take(size_t source, LineItem& item) {
 /// The batch made becomes the one given out.
 const FeedBatch& StreamedFeed::next() {
   gather(nullptr);
-  rows_->finish(arrays_, options_.batch, {seed_, at_.epoch, at_.position, 0}, mixer_);
+  rows_->finish(arrays_, options_.batch, filled_, {seed_, at_.epoch, at_.position + options_.rank, 0},
+                mixer_);
+  batch_.samples = std::span(indices_).first(static_cast<size_t>(filled_));
+  batch_.names = std::span(names_).first(static_cast<size_t>(filled_));
+  batch_.valid = filled_;
   for (const Gathered& each : gathered_) lines_[each.source]->order.apply(each.item.drawn.draw);
   place_ += std::ssize(gathered_);
   gathered_.clear();
   filled_ = 0;
   batch_.start = at_;
-  at_.position += options_.batch;
-  if (options_.epoch_samples - at_.position < options_.batch) {
+  at_.position += together_;
+  if (options_.epoch_samples - at_.position < together_) {
     ++at_.epoch;
     at_.position = 0;
   }

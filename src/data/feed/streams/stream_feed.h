@@ -26,6 +26,10 @@ struct StreamFeedOptions {
   int64_t epoch_samples = 0;
   /// Column of the samples' weights in the loss; empty: all weigh the same.
   std::string sample_weight;
+  /// This feed is number `rank` of `ranks`. Each reads the streams as a whole and makes only its own samples:
+  /// they take every `ranks`-th of the order drawn, bad ones, which the others cannot know of, being left out
+  /// of this rank's batch (`valid`).
+  int rank = 0, ranks = 1;
   /// That make samples; 0: as many as there are CPUs. Each stream has one more, which reads it.
   int threads = 0;
   /// The most bytes of the shuffle buffers and the samples read and made ahead; several streams share equally

@@ -18,6 +18,8 @@ namespace millrace::data {
 /// A sample on its way from the stream to the batch.
 struct LineItem {
   enum class What : uint8_t { empty, drawn, working, ready } what = What::empty;
+  /// Of this rank; others' are drawn, but nothing is made of them.
+  bool mine = true;
   StreamReader::Drawn drawn;
   int64_t stored = 0;  // bytes that it is counted with until its row is made (StreamMemory)
   std::string name;

@@ -1,5 +1,6 @@
 #include "data/feed/streams/stream_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/format.h"
@@ -91,10 +92,24 @@ void StreamRows::take(const Arrays& arrays, int64_t place, std::byte* row) const
     std::memcpy(row + places_[f].offset, arrays[f].data() + at * places_[f].size, places_[f].size);
 }
 
-void StreamRows::finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const {
+void StreamRows::finish(Arrays& arrays, int64_t batch, int64_t count, const SampleKey& key,
+                        Worker& worker) const {
+  for (int64_t row = count; row < batch; ++row) {
+    size_t place = 0;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      worker.places.clear();
+      for (; place < places_.size() && places_[place].part == p; ++place)
+        worker.places.push_back(arrays[place].data() + static_cast<size_t>(row) * places_[place].size);
+      parts_[p].part->pad({{key.seed, key.epoch, -1, -1}, 0, {}}, worker.places);
+    }
+  }
+  if (weighted_) {
+    auto* const weights = reinterpret_cast<float*>(arrays.back().data());
+    std::fill(weights + count, weights + batch, 0.0F);
+  }
   worker.places.clear();
   for (const AlignedBytes& array : arrays) worker.places.push_back(array.data());
-  finish_batch(parts_, worker.places, batch, batch, 0, key, worker.scratch);
+  finish_batch(parts_, worker.places, batch, count, 0, key, worker.scratch);
 }
 
 }  // namespace millrace::data

@@ -45,8 +45,8 @@ class StreamRows {
   /// Puts a row there, and takes it from there.
   void put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const;
   void take(const Arrays& arrays, int64_t place, std::byte* row) const;
-  /// When all `batch` rows are there: mixes, and what else needs them all. `key`: of the batch.
-  void finish(Arrays& arrays, int64_t batch, const SampleKey& key, Worker& worker) const;
+  /// When the first `count` rows of `batch` are there: pads the others, and mixes. `key`: of the batch.
+  void finish(Arrays& arrays, int64_t batch, int64_t count, const SampleKey& key, Worker& worker) const;
 
  private:
   /// A row in an array of a part, which have the same numbers: where it lies in a row by itself.

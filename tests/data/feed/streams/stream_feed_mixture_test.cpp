@@ -171,6 +171,35 @@ TEST_CASE(
   CHECK_THROWS_AS(other->set_shares(std::vector<double>{1}), InputError);
 }
 
+TEST_CASE("what was ready by other shares is any rank's afterwards") {
+  const MixedStreams mixed;
+  for (const int rank : {0, 1, 2}) {
+    std::vector<StreamBatch> expected;
+    for (const bool look : {false, true}) {
+      CAPTURE(rank);
+      CAPTURE(look);
+      StreamFeedOptions given = mixing_options(6);
+      given.ranks = 3;
+      given.rank = rank;
+      given.epoch_samples = 90;
+      const auto feed = mixed.feed(given);
+      std::vector<StreamBatch> batches;
+      int64_t tried = 0;
+      for (const std::vector<double>& shares :
+           {std::vector<double>{0, 0.1, 0.9}, {0.4, 0.6, 0}, {0.5, 0.3, 0.2}}) {
+        if (look) CHECK(feed->ready(60));
+        feed->set_shares(shares);
+        const auto more = take_stream_batches(*feed, 2);
+        batches.insert(batches.end(), more.begin(), more.end());
+        tried = feed->tried().samples;
+      }
+      if (!look) expected = batches;
+      CHECK(batches == expected);
+      CHECK(tried > 0);
+    }
+  }
+}
+
 TEST_CASE("a stream of share 0 that gives nothing more does not hold up the others") {
   const MixedStreams mixed;
   std::vector<NamedStream> streams;
@@ -244,4 +273,82 @@ TEST_CASE("samples of a stream carry their weights") {
   given.sample_weight = "lost";
   CHECK_THROWS_WITH_AS(feed_of_stream(open_stream(path), given, stream_parts("label")),
                        doctest::Contains("loss"), InputError);
+}
+
+TEST_CASE("ranks share what a stream gives, and go on as any other number of ranks") {
+  const TempFolder folder;
+  const std::string path = (folder.path() / "a.tar").string();
+  put_file(path, members(48, {7, 20}) + end_mark);
+  const auto rank_loader = [&](int rank, int ranks, int64_t batch) {
+    StreamFeedOptions given = mixing_options(batch);
+    given.epoch_samples = 48;
+    given.rank = rank;
+    given.ranks = ranks;
+    return feed_of_stream(open_stream(path), given);
+  };
+  // What all ranks take together, in so many batches; they agree on where they are.
+  struct Taken {
+    std::multiset<int64_t> numbers;
+    Cursor end;
+  };
+  const auto all = [&](int ranks, int64_t batch, int batches, const Cursor* from) {
+    Taken taken;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto feed = rank_loader(rank, ranks, batch);
+      if (from) feed->seek(*from);
+      int64_t drawn = 0;
+      for (int i = 0; i < batches; ++i) {
+        const FeedBatch& got = feed->next();
+        CHECK(got.names.size() == static_cast<size_t>(got.valid));
+        taken.numbers.insert(got.samples.begin(), got.samples.end());
+        CHECK(std::ssize(got.samples) == got.valid);
+        const auto labels = array_of<int64_t>(*feed, got, "labels");
+        for (auto k = static_cast<size_t>(got.valid); k < labels.size(); ++k) CHECK(labels[k] == -1);
+        drawn += got.valid;
+      }
+      drawn += static_cast<int64_t>(feed->bad_samples().size());
+      if (ranks > 1) CHECK(drawn == batch * batches);
+      if (rank == 0) taken.end = feed->cursor();
+      CHECK(feed->cursor() == taken.end);
+    }
+    return taken;
+  };
+  std::multiset<int64_t> good;
+  for (int64_t i = 0; i < 48; ++i)
+    if (i != 7 && i != 20) good.insert(i);
+  for (const auto& [ranks, batch] : {std::pair(2, 6), std::pair(3, 4), std::pair(8, 2)}) {
+    CAPTURE(ranks);
+    CHECK(all(ranks, batch, 48 / (ranks * static_cast<int>(batch)), nullptr).numbers == good);
+  }
+  CHECK(all(1, 23, 2, nullptr).numbers == good);
+  // In the order of one: rank r has every R-th.
+  StreamFeedOptions given = mixing_options(4);
+  given.order = "sequential";
+  given.ranks = 3;
+  given.rank = 1;
+  given.epoch_samples = 48;
+  const auto second = feed_of_stream(open_stream(path), given);
+  CHECK(take_stream_batches(*second, 1)[0].indices == std::vector<int64_t>{1, 4, 10});  // 7 is bad
+  CHECK(take_stream_batches(*second, 1)[0].indices == std::vector<int64_t>{13, 16, 19, 22});
+  // Half of it by so many ranks, the rest by others.
+  for (const int before : {1, 2, 3, 8})
+    for (const int after : {1, 2, 3, 8}) {
+      CAPTURE(before);
+      CAPTURE(after);
+      const Taken first = all(before, 24 / before, 1, nullptr);
+      // One rank alone takes 24 good ones.
+      Taken rest = all(after, (before == 1 ? 23 : 24) / after, 1, &first.end);
+      if (after == 1) {  // fills up from the next pass
+        CHECK(std::ranges::count_if(rest.numbers,
+                                    [&](int64_t number) { return first.numbers.contains(number); }) <= 2);
+        continue;
+      }
+      if (before == 1) {
+        for (const int64_t number : rest.numbers) CHECK(!first.numbers.contains(number));
+        continue;
+      }
+      rest.numbers.insert(first.numbers.begin(), first.numbers.end());
+      CHECK(rest.numbers == good);
+    }
+  CHECK_THROWS_AS(rank_loader(2, 2, 4), InputError);
 }
