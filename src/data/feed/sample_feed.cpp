@@ -64,9 +64,7 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   void set_shares(std::span<const double> shares) override;
 
   int64_t batch_size() const override { return options_.batch; }
-  int64_t batches_per_epoch() const override {
-    return (epoch_length_ + options_.batch - 1) / options_.batch;
-  }
+  int64_t batches_per_epoch() const override { return (epoch_length_ + together_ - 1) / together_; }
   int64_t samples_per_epoch() const override { return epoch_length_; }
   int64_t count() const override { return samples_ ? samples_->count() : rows_->count(); }
   uint32_t digest() const override;
@@ -114,13 +112,14 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   size_t slots_wanted(int64_t least, int64_t most) const;
 
   void start(Cursor cursor);
+  /// Rows of all ranks together.
   int64_t valid_at(const Cursor& cursor) const {
-    return std::min(options_.batch, epoch_length_ - cursor.position);
+    return std::min(together_, epoch_length_ - cursor.position);
   }
   /// With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as
   /// well.
   bool over(const Cursor& cursor) const {
-    return epoch_length_ - cursor.position < (options_.drop_last ? options_.batch : 1);
+    return epoch_length_ - cursor.position < (options_.drop_last ? together_ : 1);
   }
   Cursor after(Cursor cursor) const;
 
@@ -132,6 +131,9 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   }
   int64_t fill(size_t slot, Worker& worker) override;
   void prepare(Slot& slot) const;
+  int64_t own_valid_at(const Cursor& cursor) const {
+    return std::max<int64_t>(0, (valid_at(cursor) - options_.rank + options_.ranks - 1) / options_.ranks);
+  }
   void take_picks(const Cursor& at, std::vector<RowPick>& picks) const;
   /// Null where samples are here, or kept.
   RemoteCache* far_cache() const {
@@ -154,6 +156,7 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   std::vector<size_t> offsets_;  // of arrays in a slot's memory
   size_t slot_bytes_ = 0;
   int64_t batch_memory_ = 0;
+  int64_t together_ = 0;  // rows of a batch of all ranks
   int64_t epoch_length_ = 0;
   std::optional<Readings> readings_;
   mutable std::once_flag digested_;
@@ -171,6 +174,9 @@ class SampleFeed final : public Feed, public Prefetch::Source {
 
 void SampleFeed::check_options() const {
   if (options_.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options_.batch);
+  if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
+    fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options_.rank,
+                     options_.ranks);
   const auto& weights = options_.weights;
   if (!weights.empty() && static_cast<int64_t>(weights.size()) != count())
     fail<InputError>("{}: {} weights for {} {}", path_, weights.size(), count(), options_.unit);
@@ -186,11 +192,12 @@ void SampleFeed::check_options() const {
 
 /// Where things lie in a batch, and how long an epoch is.
 void SampleFeed::lay_out() {
+  together_ = options_.batch * options_.ranks;
   const int64_t count = rows_->count();
-  epoch_length_ = options_.drop_last ? count / options_.batch * options_.batch : count;
+  epoch_length_ = options_.drop_last ? count / together_ * together_ : count;
   if (epoch_length_ == 0)
     fail<InputError>("{}: its {} {} do not fill a batch of {}; make the batch smaller, such as {}", path_,
-                     count, options_.unit, options_.batch,
+                     count, options_.unit, together_,
                      std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, count / 8))));
   rows_->set_epoch(epoch_length_);
   firsts_.push_back(0);
@@ -204,8 +211,8 @@ void SampleFeed::lay_out() {
     slot_bytes_ +=
         AlignedBytes::rounded(row_bytes(field.type, longest) * static_cast<size_t>(options_.batch));
   }
-  constexpr size_t others = sizeof(int64_t) + sizeof(RowPick);  // numbers of samples, rows
-  batch_memory_ = static_cast<int64_t>(slot_bytes_) + options_.batch * static_cast<int64_t>(others);
+  constexpr size_t others = sizeof(int64_t) + sizeof(RowPick);  // numbers of samples, rows of all ranks
+  batch_memory_ = static_cast<int64_t>(slot_bytes_) + together_ * static_cast<int64_t>(others);
 }
 
 int64_t SampleFeed::most_kept() const {
@@ -277,7 +284,7 @@ void SampleFeed::seek(const Cursor& cursor) {
   if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > epoch_length_)
     fail<InputError>("{}: no sample {} of epoch {} in its {} {}; was the data changed since?", path_,
                      cursor.position, cursor.epoch, epoch_length_, options_.unit);
-  if (rows_->whole_batches() && cursor.position % options_.batch != 0 && cursor.position != epoch_length_)
+  if (rows_->whole_batches() && cursor.position % together_ != 0 && cursor.position != epoch_length_)
     fail<InputError>("{}: no batch begins at {} of {} of epoch {}; was the data or the batch changed since?",
                      path_, cursor.position, epoch_length_, cursor.epoch);
   Cursor to = cursor;
@@ -333,7 +340,12 @@ std::vector<std::string> SampleFeed::notes() const {
 
 std::vector<std::string> SampleFeed::rows() const {
   if (!at_hand_ || !options_.describe) return {};
-  return options_.describe(*rows_, at_hand_->batch.start, at_hand_->batch.valid);
+  const FeedBatch& batch = at_hand_->batch;
+  const auto all = options_.describe(*rows_, batch.start, valid_at(batch.start));
+  std::vector<std::string> lines;
+  for (auto i = static_cast<size_t>(options_.rank); i < all.size(); i += static_cast<size_t>(options_.ranks))
+    lines.push_back(all[i]);
+  return lines;
 }
 
 // ---- making a batch
@@ -366,7 +378,7 @@ int64_t SampleFeed::fill(size_t number, Worker& any) {
 void SampleFeed::prepare(Slot& slot) const {
   if (slot.memory.size() == 0) slot.memory = AlignedBytes(slot_bytes_);
   FeedBatch& batch = slot.batch;
-  batch.valid = valid_at(batch.start);
+  batch.valid = own_valid_at(batch.start);
   batch.length = rows_->length(batch.start);
   slot.samples.assign(static_cast<size_t>(batch.valid), -1);
   batch.arrays.clear();
@@ -377,6 +389,7 @@ void SampleFeed::prepare(Slot& slot) const {
   }
 }
 
+/// The rows of this rank.
 void SampleFeed::take_picks(const Cursor& at, std::vector<RowPick>& picks) const {
   picks.resize(static_cast<size_t>(valid_at(at)));
   for (RowPick& row : picks) {
@@ -384,6 +397,10 @@ void SampleFeed::take_picks(const Cursor& at, std::vector<RowPick>& picks) const
     row.extracts.clear();
   }
   rows_->take(at, picks);
+  const auto ranks = static_cast<size_t>(options_.ranks), rank = static_cast<size_t>(options_.rank),
+             own = static_cast<size_t>(own_valid_at(at));
+  for (size_t i = 0; i < own && ranks > 1; ++i) std::swap(picks[i], picks[i * ranks + rank]);
+  picks.resize(own);
 }
 
 std::span<std::byte* const> SampleFeed::row_places(const Slot& slot, size_t part, int64_t i,
@@ -397,7 +414,8 @@ std::span<std::byte* const> SampleFeed::row_places(const Slot& slot, size_t part
 void SampleFeed::put_row(Slot& slot, int64_t i, RowWorker& worker) {
   const FeedBatch& batch = slot.batch;
   const RowPick& picked = worker.picks[static_cast<size_t>(i)];
-  Row row{{batch.start.seed, batch.start.epoch, batch.start.position + i, picked.pick.index},
+  Row row{{batch.start.seed, batch.start.epoch, batch.start.position + i * options_.ranks + options_.rank,
+           picked.pick.index},
           batch.length,
           picked.extracts};
   int64_t index = picked.pick.index;
@@ -424,7 +442,7 @@ void SampleFeed::finish(Slot& slot, RowWorker& worker) const {
   std::vector<std::byte*> arrays;
   for (size_t f = 0; f < fields_.size(); ++f) arrays.push_back(array(slot, f));
   finish_batch(parts_, arrays, options_.batch, batch.valid, batch.length,
-               {batch.start.seed, batch.start.epoch, batch.start.position, 0}, worker.reader.scratch);
+               {batch.start.seed, batch.start.epoch, batch.start.position + options_.rank, 0}, worker.reader.scratch);
 }
 
 }  // namespace

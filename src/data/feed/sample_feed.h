@@ -23,6 +23,12 @@ struct FeedOptions {
   /// or with `weighted` (an order by importance).
   std::vector<double> weights = {};
   bool weighted = false;
+  /// This feed is number `rank` of `ranks` that share every epoch: it takes places rank, rank + ranks … of
+  /// it. A batch is `batch` samples of each, a cursor is where all of them are, and the same for all;
+  /// whatever their number, from a cursor on they take together exactly what is left of the epoch. All get as
+  /// many batches; in the last one of an epoch that does not fill it, `valid` differs by at most 1 (and may
+  /// be 0).
+  int rank = 0, ranks = 1;
   /// Of the feed; 0: as many as there are CPUs. They sleep while the batches ahead are full.
   int threads = 0;
   /// Leaves out the last rows of an epoch when they fill no batch. Else the last batch is padded.

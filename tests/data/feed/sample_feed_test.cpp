@@ -22,6 +22,34 @@ FeedOptions feed_of(int64_t batch, int threads) {
   return options;
 }
 
+/// What all ranks take from a cursor to the end of its epoch, and where they are then.
+struct TakenTogether {
+  std::vector<int64_t> samples;
+  Cursor at;
+};
+TakenTogether together(const std::shared_ptr<const Dataset>& source, FeedOptions given,
+                       const OrderedSamples& order, int ranks, const Cursor& from, int most = 1 << 20) {
+  TakenTogether taken;
+  given.ranks = ranks;
+  std::set<int64_t> batches;
+  for (given.rank = 0; given.rank < ranks; ++given.rank) {
+    const auto feed = picture_feed_of(source, given, order, {});
+    feed->seek(from);
+    int64_t count = 0, full = 0;
+    for (; count < most && feed->cursor().epoch == from.epoch; ++count) {
+      const FeedBatch& batch = feed->next();
+      full += batch.valid == given.batch;
+      CHECK(static_cast<int64_t>(batch.samples.size()) == batch.valid);
+      taken.samples.insert(taken.samples.end(), batch.samples.begin(), batch.samples.end());
+    }
+    CHECK(full >= count - 1);  // only the last may be short
+    batches.insert(count);
+    taken.at = feed->cursor();
+  }
+  CHECK(batches.size() == 1);
+  return taken;
+}
+
 std::vector<int64_t> sorted(std::vector<int64_t> list) {
   std::sort(list.begin(), list.end());
   return list;
@@ -154,6 +182,7 @@ TEST_CASE("options of a sample feed that make no sense are refused") {
   CHECK_THROWS_AS(with([](FeedOptions& o) { o.batch = 0; }), InputError);
   CHECK_THROWS_WITH_AS(with([](FeedOptions& o) { o.batch = 11, o.drop_last = true; }),
                        doctest::Contains("do not fill a batch"), InputError);
+  CHECK_THROWS_AS(with([](FeedOptions& o) { o.rank = 2, o.ranks = 2; }), InputError);
   CHECK_THROWS_WITH_AS(with([](FeedOptions& o) { o.weights.assign(10, -1); }),
                        doctest::Contains("memory[0]: its weight is -1"), InputError);
   CHECK_THROWS_AS(with([](FeedOptions& o) { o.weights.assign(9, 1); }), InputError);
@@ -203,6 +232,47 @@ TEST_CASE("weights come with a sample feed's batch: of samples, of importance sa
   for (const float weight : values_of<float>(feed->next().arrays[feed->field("weights")]))
     CHECK(weight == doctest::Approx(2));
   CHECK_THROWS_AS(picture_feed_of(source, given, {"weighted nothing"}), InputError);
+}
+
+TEST_CASE("ranks of a sample feed take together exactly an epoch, with the same random changes") {
+  for (const int64_t count : {int64_t{16}, int64_t{50}, int64_t{97}})
+    for (const int ranks : {1, 2, 3, 8}) {
+      CAPTURE(count);
+      CAPTURE(ranks);
+      const auto source = std::make_shared<MemoryPictures>(count);
+      CHECK(sorted(together(source, feed_of(4, 1), {"shuffle"}, ranks, {1, 2, 0}).samples) ==
+            numbers_up_to(count));
+    }
+  // One rank's batch of 8 is the batches of 4 of two.
+  const auto source = std::make_shared<MemoryPictures>(50);
+  const auto alone = picture_feed_of(source, feed_of(8, 2));
+  const FeedCopy both = copy_of(alone->next());
+  for (const int rank : {0, 1}) {
+    FeedOptions given = feed_of(4, 2);
+    given.rank = rank;
+    given.ranks = 2;
+    const auto feed = picture_feed_of(source, given);
+    const FeedCopy mine = copy_of(feed->next());
+    for (size_t i = 0; i < 4; ++i) {
+      const size_t place = 2 * i + static_cast<size_t>(rank);
+      CHECK(mine.samples[i] == both.samples[place]);
+      CHECK(
+          std::equal(&mine.arrays[0][108 * i], &mine.arrays[0][108 * i] + 108, &both.arrays[0][108 * place]));
+    }
+  }
+}
+
+TEST_CASE("ranks of a sample feed that become more or fewer take exactly the rest of the epoch") {
+  const auto source = std::make_shared<MemoryPictures>(97);
+  for (const int before : {1, 2, 3, 8})
+    for (const int after : {1, 2, 3, 8}) {
+      CAPTURE(before);
+      CAPTURE(after);
+      const TakenTogether first = together(source, feed_of(4, 1), {"shuffle"}, before, {1, 1, 0}, 2);
+      std::vector<int64_t> seen = together(source, feed_of(4, 1), {"shuffle"}, after, first.at).samples;
+      seen.insert(seen.end(), first.samples.begin(), first.samples.end());
+      CHECK(sorted(seen) == numbers_up_to(97));
+    }
 }
 
 TEST_CASE("a mixture of a sample feed goes on anywhere with its shares, and they can change on the way") {
@@ -259,6 +329,14 @@ TEST_CASE("a mixture without state in its cursor counts what drop_last takes of 
   REQUIRE(batches[17].start.epoch == 1);
   feed->seek({1, 1, batches[17].start.position});
   CHECK(copy_of(feed->next()) == batches[17]);
+}
+
+TEST_CASE("ranks of a mixture take together what one takes alone, through a sample feed") {
+  const auto source = std::make_shared<MemoryPictures>(61);
+  const OrderedSamples order{"shuffle", {}, {}, {21, 40}, {0.3, 0.7}};
+  const auto alone = sorted(together(source, feed_of(4, 1), order, 1, {1, 0, 0}).samples);
+  for (const int ranks : {2, 3})
+    CHECK(sorted(together(source, feed_of(4, 1), order, ranks, {1, 0, 0}).samples) == alone);
 }
 
 TEST_CASE("where samples are mixed, a batch has what is mixed in, and in which share") {
