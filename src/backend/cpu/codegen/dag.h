@@ -130,8 +130,8 @@ class Dag {
 /// Canonical text of one expression; equal text means equal expression.
 std::string text_of(const Expr& expr);
 
-/// exp, log, sin, cos, tanh, erf or sigmoid of an f32 or f64 expression: a polynomial for f32, the C library's
-/// function for f64. Special values as in C.
+/// exp, log, sin, cos, tanh, erf or sigmoid of an f32 or f64 expression: a polynomial for f32, the C
+/// library's function for f64. Special values as in C.
 int elementary(Dag& dag, ScalarOp op, int x);
 /// pow or rem (fmod) of f32 or f64 expressions.
 int elementary_binary(Dag& dag, ScalarOp op, int x, int y);

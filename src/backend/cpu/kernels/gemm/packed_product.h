@@ -12,8 +12,8 @@
 namespace millrace::cpu::gemm {
 
 /// y[batch, m, n] with sums of k, which are made in parts of up to `depth` units. The right side is packed
-/// whole, part by part in panels; then every chunk computes a rectangle of a result. It sums in order, so that
-/// results depend on nothing but the problem.
+/// whole, part by part in panels; then every chunk computes a rectangle of a result. It sums in order, so
+/// that results depend on nothing but the problem.
 class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   // By rows, as long as they are not too few for their cost.
@@ -82,8 +82,8 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
              columns_part);
   }
 
-  /// Adds the parts, of whose left sides left_of(part) says where they are, and finishes the sums. `right`: of
-  /// the matrix; `likely`: the panel that is probably wanted next, or null.
+  /// Adds the parts, of whose left sides left_of(part) says where they are, and finishes the sums. `right`:
+  /// of the matrix; `likely`: the panel that is probably wanted next, or null.
   template <typename LeftOf>
   void add_parts(void* const* operands, void* result, const Unit* right, Unit* own, int64_t row,
                  int64_t columns_part, const Unit* likely, LeftOf&& left_of) const {
