@@ -173,8 +173,7 @@ Result run_fitted(Context& context, const std::string& kind) {
 
 double last_of_training(const fs::path& metrics, const std::string& name) {
   std::vector<double> values;
-  if (!name.empty() && fs::exists(metrics))
-    values = track::numbers_of(read_text(metrics), "train/" + name);
+  if (!name.empty() && fs::exists(metrics)) values = track::numbers_of(read_text(metrics), "train/" + name);
   return values.empty() ? std::numeric_limits<double>::quiet_NaN() : values.back();
 }
 

@@ -80,8 +80,8 @@ Finding run_frozen(Context& context) {
                     "(train.init_from), or let it train");
     return passed(fmt::format("{} of {} parameters are frozen, and stayed", frozen, parameters.size()));
   }();
-  return with_numbers(
-      finding, {{"frozen", frozen}, {"moved", moved.size()}, {"statistics_moved", statistics.size()}});
+  return with_numbers(finding,
+                      {{"frozen", frozen}, {"moved", moved.size()}, {"statistics_moved", statistics.size()}});
 }
 
 }  // namespace

@@ -67,7 +67,10 @@ int run_bench(BenchArguments& a) {
                      a.zoo.model, a.zoo.batch);
   ZooStep step(a.zoo);
   const double items = items_per_second(a.seconds, step);
-  if (a.profile) print_kernels(profile_steps(step.program(), [&] { step.run(); }, 3, 0.2), 30);
+  if (a.profile)
+    print_kernels(profile_steps(
+                      step.program(), [&] { step.run(); }, 3, 0.2),
+                  30);
   const Program& program = step.program();
   if (a.zoo.train)
     fmt::print("{} memory {:.1f} MB\n", a.zoo.model,

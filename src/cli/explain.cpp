@@ -249,10 +249,9 @@ int run_explain(ExplainArguments& a) {
   }
   if (!a.zoo.model.empty()) {
     ZooStep step(a.zoo);
-    return show_program(
-        a, step.program(),
-        fmt::format("{}, {}", a.zoo.model,
-                    step_text(a.zoo.train, a.zoo.batch, a.zoo.precision, step.program())));
+    return show_program(a, step.program(),
+                        fmt::format("{}, {}", a.zoo.model,
+                                    step_text(a.zoo.train, a.zoo.batch, a.zoo.precision, step.program())));
   }
   train::Trainer trainer(train::recipe_of(a.recipe, a.overrides), a.observer());
   const task::Recipe::Train& train = trainer.recipe().train;

@@ -61,9 +61,9 @@ std::shared_ptr<const Optimizer> muon(const MuonOptions& o) {
         o.match_adamw ? 0.2 * std::sqrt(std::max(tall, wide)) : std::sqrt(std::max(1.0, tall / wide));
     return b.sub(parameter, b.mul(direction, b.mul(u.lr, scale)));
   };
-  return optimizer_by(o.common, {.state_of = state_of,
-                                 .update = update,
-                                 .scalars = [o](int64_t t) { return corrections(t, o.beta1, o.beta2); }});
+  return optimizer_by(o.common, {.state_of = state_of, .update = update, .scalars = [o](int64_t t) {
+                                   return corrections(t, o.beta1, o.beta2);
+                                 }});
 }
 
 MILLRACE_OPTIMIZER(muon){

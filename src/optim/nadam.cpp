@@ -39,8 +39,7 @@ std::shared_ptr<const Optimizer> nadam(const NadamOptions& o) {
     const Value direction = b.add(b.mul(u.gradient, u.scalars[0]), b.mul(u.state[0], u.scalars[1]));
     return b.sub(parameter, b.mul(b.div(direction, root), u.lr));
   };
-  return optimizer_by(o.common,
-                      {.state = {"exp_avg", "exp_avg_sq"}, .update = update, .scalars = scalars});
+  return optimizer_by(o.common, {.state = {"exp_avg", "exp_avg_sq"}, .update = update, .scalars = scalars});
 }
 
 MILLRACE_OPTIMIZER(nadam){

@@ -31,8 +31,7 @@ std::shared_ptr<const Optimizer> radam(const RadamOptions& o) {
     const Value factor = b.select(told, b.div(u.scalars[1], root), b.fill(root, 1));
     return b.sub(parameter, b.mul(b.mul(u.state[0], factor), b.mul(u.lr, u.scalars[0])));
   };
-  return optimizer_by(o.common,
-                      {.state = {"exp_avg", "exp_avg_sq"}, .update = update, .scalars = scalars});
+  return optimizer_by(o.common, {.state = {"exp_avg", "exp_avg_sq"}, .update = update, .scalars = scalars});
 }
 
 MILLRACE_OPTIMIZER(radam){

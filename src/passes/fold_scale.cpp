@@ -33,9 +33,8 @@ static Graph fold_scale(const Graph& graph, const PassContext& context) {
         at = graph.node(at).operands[0];
       }
       const Node& conv = graph.node(at);
-      if (ops::convolution_part(conv) != ops::ConvolutionPart::forward ||
-          ops::is_fused_convolution(conv) || uses[at.node] != 1 ||
-          !to.constant_value(rewrite[conv.operands[1]]))
+      if (ops::convolution_part(conv) != ops::ConvolutionPart::forward || ops::is_fused_convolution(conv) ||
+          uses[at.node] != 1 || !to.constant_value(rewrite[conv.operands[1]]))
         continue;
       ops::Build build(to);
       to.set_location(conv.location);

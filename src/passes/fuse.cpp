@@ -246,8 +246,7 @@ class Fuser {
     // Stored: as one more result of a group that computes it anyway, where that makes no cycle.
     for (int g : needed) {
       const Access a = access(i, g);
-      if (a.any_indirect || !(groups_[g].space == shape(i)) ||
-          groups_[g].members.size() >= max_group_nodes)
+      if (a.any_indirect || !(groups_[g].space == shape(i)) || groups_[g].members.size() >= max_group_nodes)
         continue;
       if (!detours({i}, g, g)) return own(i, g, true);
     }
@@ -349,8 +348,8 @@ class Fuser {
           const int from = owner_[operand.node];
           if (from < 0 || from == g) continue;
           const Group& other = groups_[from];
-          const size_t nodes = group.members.size() + group.inlined.size() + other.members.size() +
-                               other.inlined.size();
+          const size_t nodes =
+              group.members.size() + group.inlined.size() + other.members.size() + other.inlined.size();
           if (nodes > max_group_nodes || !can_merge(g, from)) continue;
           // The one that reduces decides how the nest runs.
           if (other.reduces)

@@ -43,8 +43,7 @@ class AttentionFinder {
  private:
   std::optional<Found> match(int i) const {
     const auto product = ops::matmul_of(graph_.node(i));
-    if (!product || product->transpose_a || product->transpose_b ||
-        graph_.node(i).types[0].shape.rank() != 4)
+    if (!product || product->transpose_a || product->transpose_b || graph_.node(i).types[0].shape.rank() != 4)
       return std::nullopt;
     const Node& weights = graph_.node(graph_.node(i).operands[0]);
     if (!ops::is(weights, "softmax") || uses_[graph_.node(i).operands[0].node] != 1) return std::nullopt;

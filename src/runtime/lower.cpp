@@ -279,7 +279,7 @@ class Lowering {
   const CompileOptions& options_;
   DeviceContext device_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
-  const bool keep_;  // the graph as passes leave it
+  const bool keep_;                                        // the graph as passes leave it
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
   bool untimed_ = false;          // nothing is timed
   bool repeat_ = false;           // copies of parameters are made where they are read

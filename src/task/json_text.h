@@ -35,8 +35,8 @@ inline std::string json_numbers(const std::vector<std::pair<std::string, double>
   return text + "}";
 }
 
-/// read(JSON) of what an input or output has learnt, as a checkpoint has it; InputError where it lacks what is
-/// read, or is no JSON. `of`: what it is about.
+/// read(JSON) of what an input or output has learnt, as a checkpoint has it; InputError where it lacks what
+/// is read, or is no JSON. `of`: what it is about.
 template <typename Read>
 auto read_encoding(const std::string& encoding, const std::string& of, Read&& read) {
   try {

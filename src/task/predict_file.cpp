@@ -161,8 +161,8 @@ class FilePrediction {
   /// What the records in the journal depend on.
   std::string identity() const {
     nlohmann::json json = {
-        {"model", options_.identity},  {"top", options_.tell.top},   {"threshold", options_.tell.threshold},
-        {"all", options_.tell.all},    {"rows", options_.tell.rows}, {"batch", task_.recipe.eval.batch},
+        {"model", options_.identity}, {"top", options_.tell.top},   {"threshold", options_.tell.threshold},
+        {"all", options_.tell.all},   {"rows", options_.tell.rows}, {"batch", task_.recipe.eval.batch},
         {"records", record_version}};
     for (const OpenedArguments& set : sets_)
       json["data"].push_back(

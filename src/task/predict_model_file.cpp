@@ -169,9 +169,12 @@ class ModelFilePrediction {
 
   /// What the records in the journal depend on.
   std::string identity() const {
-    nlohmann::json json = {{"model", options_.identity},           {"top", options_.rows.top},
-                           {"threshold", options_.rows.threshold}, {"all", options_.rows.all},
-                           {"labels", nlohmann::json::array()},    {"files", nlohmann::json::array()},
+    nlohmann::json json = {{"model", options_.identity},
+                           {"top", options_.rows.top},
+                           {"threshold", options_.rows.threshold},
+                           {"all", options_.rows.all},
+                           {"labels", nlohmann::json::array()},
+                           {"files", nlohmann::json::array()},
                            {"records", record_version}};
     for (const std::string& label : options_.rows.labels) json["labels"].push_back(stored_text(label));
     for (const std::string& file : files_) {

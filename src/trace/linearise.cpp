@@ -128,8 +128,8 @@ std::vector<Value> Captured::values_of(std::span<const Tensor> tensors) const {
   return found;
 }
 
-Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                 std::vector<Tensor>* others, uint64_t since) {
+Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::vector<Tensor>* others,
+                 uint64_t since) {
   Captured captured;
   for (const Tensor& input : inputs)
     captured.values[key_of(input)] = captured.graph.input(input.node()->name, input.type());

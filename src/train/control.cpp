@@ -212,8 +212,7 @@ void Control::note(int64_t step, std::span<const Change> changes) {
   std::string lines;
   for (const Change& change : changes) {
     const Value value = std::visit([](const auto& each) { return Value(each); }, change.value);
-    lines +=
-        track::json_line({{"step", step}, {"key", change.key}, {"value", value}, {"time", time}}) + "\n";
+    lines += track::json_line({{"step", step}, {"key", change.key}, {"value", value}, {"time", time}}) + "\n";
   }
   // On the disk before the first step that follows it, and all or none: they were asked for together.
   append_lines(journal_, lines, "write the journal");

@@ -56,8 +56,7 @@ TEST_CASE("BLEU is sacreBLEU's, its tokens those of 13a") {
   CHECK(corpus<Bleu>(0, 4) == doctest::Approx(51.45547295343104).epsilon(1e-12));
   const std::vector<double> each = {42.38365628278778, 14.628063653657538, 79.78973106703806,
                                     56.98363775444274};
-  for (size_t i = 0; i < 4; ++i)
-    CHECK(corpus<Bleu>(i, i + 1) == doctest::Approx(each[i]).epsilon(1e-12));
+  for (size_t i = 0; i < 4; ++i) CHECK(corpus<Bleu>(i, i + 1) == doctest::Approx(each[i]).epsilon(1e-12));
   // Smoothed twice and thrice; too short for four-grams; nothing in common.
   CHECK(one<Bleu>("the dog ran home now", "the cat sat at home") ==
         doctest::Approx(12.703318703865365).epsilon(1e-12));

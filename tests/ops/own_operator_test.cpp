@@ -199,9 +199,9 @@ TEST_CASE("a composite that is given one value twice gives its whole gradient on
   const auto numbers = [](const Shape& shape, double a, double b) {
     return Array::of(f64, shape, std::vector<double>{a, b});
   };
-  const std::vector<Array> found = ref::evaluate(
-      graph, std::vector<Array>{numbers({1, 2, 1, 1}, 5, 9), numbers({2}, 3, 4), numbers({2}, 1, 1),
-                                numbers({2}, 4, 16)});
+  const std::vector<Array> found =
+      ref::evaluate(graph, std::vector<Array>{numbers({1, 2, 1, 1}, 5, 9), numbers({2}, 3, 4),
+                                              numbers({2}, 1, 1), numbers({2}, 4, 16)});
   CHECK(found[0].to_doubles() == std::vector<double>{3, 3});
 }
 

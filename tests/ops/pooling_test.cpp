@@ -24,7 +24,6 @@ TEST_CASE("max pooling takes the first NaN, and the first element of a window of
   const Graph& body = *graph.node(y).body;
   const Array values = ref::interpret_element_body(body.node(body.outputs()[0]), std::span(&input, 1))[0];
   CHECK(std::isnan(values.at(2)));
-  const Array positions =
-      ref::interpret_element_body(body.node(body.outputs()[1]), std::span(&input, 1))[0];
+  const Array positions = ref::interpret_element_body(body.node(body.outputs()[1]), std::span(&input, 1))[0];
   CHECK(positions.to_doubles() == std::vector<double>{0, 3, 4});
 }

@@ -18,7 +18,6 @@ struct OnnxCase {
 OnnxCase run_onnx_case(const std::filesystem::path& folder, bool reference);
 
 /// The inputs of a model in a folder of input_K.pb, by name; those that have no file are left out.
-std::map<std::string, HostValue> onnx_inputs(const onnx::Model& model,
-                                             const std::filesystem::path& folder);
+std::map<std::string, HostValue> onnx_inputs(const onnx::Model& model, const std::filesystem::path& folder);
 
 }  // namespace millrace::test

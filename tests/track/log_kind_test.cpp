@@ -34,10 +34,9 @@ TEST_CASE("a log is a name and its settings as words") {
     CHECK_NOTHROW(check_log(log));
   CHECK_THROWS_WITH_AS(check_log("sqlite"), "log \"sqlite\": FILE is missing; write it as sqlite FILE",
                        millrace::InputError);
-  CHECK_THROWS_WITH_AS(
-      check_log("mlflow http://a b c"),
-      "log \"mlflow http://a b c\": \"c\" is too much; write it as mlflow URL [EXPERIMENT]",
-      millrace::InputError);
+  CHECK_THROWS_WITH_AS(check_log("mlflow http://a b c"),
+                       "log \"mlflow http://a b c\": \"c\" is too much; write it as mlflow URL [EXPERIMENT]",
+                       millrace::InputError);
   CHECK_THROWS_WITH_AS(check_log(""), doctest::Contains("there is no log ''"), millrace::InputError);
 }
 

@@ -10,9 +10,8 @@ MILLRACE_AUGMENTATION(autocontrast){
     .place = 160,
     .settings = {p_setting(0.5)},
     .make = [](const Settings& s) {
-      return change_sometimes(s.number("p"), [](const Extent& extent, uint8_t* planes, Draw&) {
-        autocontrast(extent, planes);
-      });
+      return change_sometimes(
+          s.number("p"), [](const Extent& extent, uint8_t* planes, Draw&) { autocontrast(extent, planes); });
     }};
 
 }  // namespace millrace::data

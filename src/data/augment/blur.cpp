@@ -12,8 +12,7 @@ namespace {
 
 std::unique_ptr<Augmentation> make_blur(const Settings& s) {
   const auto size = static_cast<int>(s.integer("SIZE"));
-  if (size % 2 == 0)
-    fail<InputError>("SIZE must be odd: so many pixels each way, and the one in the middle");
+  if (size % 2 == 0) fail<InputError>("SIZE must be odd: so many pixels each way, and the one in the middle");
   return change_sometimes(
       s.number("p"),
       [size, sigma = range_of(s, "sigma")](const Extent& extent, uint8_t* planes, Draw& draw) {
@@ -65,13 +64,12 @@ void gaussian_blur(const Extent& extent, uint8_t* planes, int size, double sigma
   }
 }
 
-MILLRACE_AUGMENTATION(blur){
-    .name = "blur",
-    .doc = "Gaussian blur of random strength",
-    .place = 120,
-    .settings = {{"SIZE", "of the kernel, in pixels: odd", int64_t{1}, 1, 101},
-                 {"sigma", "deviation, in pixels", std::vector{0.1, 2.0}, 0.01, 100},
-                 p_setting(1)},
-    .make = make_blur};
+MILLRACE_AUGMENTATION(blur){.name = "blur",
+                            .doc = "Gaussian blur of random strength",
+                            .place = 120,
+                            .settings = {{"SIZE", "of the kernel, in pixels: odd", int64_t{1}, 1, 101},
+                                         {"sigma", "deviation, in pixels", std::vector{0.1, 2.0}, 0.01, 100},
+                                         p_setting(1)},
+                            .make = make_blur};
 
 }  // namespace millrace::data

@@ -45,15 +45,14 @@ std::unique_ptr<Augmentation> make_colour_jitter(const Settings& s) {
 
 }  // namespace
 
-MILLRACE_AUGMENTATION(colour_jitter){
-    .name = "colour-jitter",
-    .doc = "random factors, in random order",
-    .place = 100,
-    .settings = {{"brightness", "1 ± so much", 0.0, 0, 10},
-                 {"contrast", "1 ± so much", 0.0, 0, 10},
-                 {"saturation", "1 ± so much", 0.0, 0, 10},
-                 {"hue", "turned by ± so much of the circle", 0.0, 0, 0.5},
-                 p_setting(1)},
-    .make = make_colour_jitter};
+MILLRACE_AUGMENTATION(colour_jitter){.name = "colour-jitter",
+                                     .doc = "random factors, in random order",
+                                     .place = 100,
+                                     .settings = {{"brightness", "1 ± so much", 0.0, 0, 10},
+                                                  {"contrast", "1 ± so much", 0.0, 0, 10},
+                                                  {"saturation", "1 ± so much", 0.0, 0, 10},
+                                                  {"hue", "turned by ± so much of the circle", 0.0, 0, 0.5},
+                                                  p_setting(1)},
+                                     .make = make_colour_jitter};
 
 }  // namespace millrace::data

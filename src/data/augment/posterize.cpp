@@ -10,8 +10,7 @@ MILLRACE_AUGMENTATION(posterize){.name = "posterize",
                                  .settings = {{"BITS", "that are kept", int64_t{8}, 1, 8}, p_setting(0.5)},
                                  .make = [](const Settings& s) {
                                    return look_up_sometimes(
-                                       s.number("p"),
-                                       posterize_table(static_cast<int>(s.integer("BITS"))));
+                                       s.number("p"), posterize_table(static_cast<int>(s.integer("BITS"))));
                                  }};
 
 }  // namespace millrace::data

@@ -67,8 +67,7 @@ void finish_batch(std::span<const NamedPart> parts, std::span<std::byte* const> 
   }
   const auto mixing = mixing_part(parts);
   float share = 1;
-  if (mixing && valid > 0)
-    share = parts[*mixing].part->mix(own[*mixing], valid, key, scratch[*mixing].get());
+  if (mixing && valid > 0) share = parts[*mixing].part->mix(own[*mixing], valid, key, scratch[*mixing].get());
   for (size_t p = 0; p < parts.size(); ++p) parts[p].part->finish(batch, length, own[p]);
   if (!mixing) return;
   for (size_t p = 0; p < parts.size(); ++p)

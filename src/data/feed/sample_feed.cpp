@@ -442,7 +442,8 @@ void SampleFeed::finish(Slot& slot, RowWorker& worker) const {
   std::vector<std::byte*> arrays;
   for (size_t f = 0; f < fields_.size(); ++f) arrays.push_back(array(slot, f));
   finish_batch(parts_, arrays, options_.batch, batch.valid, batch.length,
-               {batch.start.seed, batch.start.epoch, batch.start.position + options_.rank, 0}, worker.reader.scratch);
+               {batch.start.seed, batch.start.epoch, batch.start.position + options_.rank, 0},
+               worker.reader.scratch);
 }
 
 }  // namespace

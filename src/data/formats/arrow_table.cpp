@@ -459,26 +459,25 @@ MILLRACE_FORMAT(arrow){
         [](std::string_view, std::span<const uint8_t> head) {
           return has_at(head, 0, "ARROW1") || has_at(head, 0, "FEA1") || is_stream(head);
         },
-    .open =
-        [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
-          const auto kind_of = [](const RandomAccessFile& file) {
-            const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
-            if (has_at(head.view(), 0, "FEA1"))
-              fail<InputError>("{}: is Feather version 1; write it again as version 2", file.path());
-            return has_at(head.view(), 0, "ARROW1") ? FileKind::ipc_file : FileKind::ipc_stream;
-          };
-          const auto kind = kind_of(*files[0]);
-          for (const auto& file : files)
-            if (kind_of(*file) != kind)
-              fail<InputError>("{}: one of {} and {} is an Arrow stream, the other an Arrow file", path,
-                               files[0]->path(), file->path());
-          return std::make_unique<ArrowTable>(kind, path, std::move(files));
-        },
-    .create =
-        [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-          const auto kind = has_ending(path, {".arrows"}) ? FileKind::ipc_stream : FileKind::ipc_file;
-          return std::make_unique<ArrowTableWriter>(kind, path, columns);
-        },
+    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+      const auto kind_of = [](const RandomAccessFile& file) {
+        const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
+        if (has_at(head.view(), 0, "FEA1"))
+          fail<InputError>("{}: is Feather version 1; write it again as version 2", file.path());
+        return has_at(head.view(), 0, "ARROW1") ? FileKind::ipc_file : FileKind::ipc_stream;
+      };
+      const auto kind = kind_of(*files[0]);
+      for (const auto& file : files)
+        if (kind_of(*file) != kind)
+          fail<InputError>("{}: one of {} and {} is an Arrow stream, the other an Arrow file", path,
+                           files[0]->path(), file->path());
+      return std::make_unique<ArrowTable>(kind, path, std::move(files));
+    },
+    .create = [](const std::string& path,
+                 const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+      const auto kind = has_ending(path, {".arrows"}) ? FileKind::ipc_stream : FileKind::ipc_file;
+      return std::make_unique<ArrowTableWriter>(kind, path, columns);
+    },
     .pipes = true};
 
 MILLRACE_FORMAT(parquet){
@@ -486,14 +485,13 @@ MILLRACE_FORMAT(parquet){
     .doc = "Parquet (.parquet)",
     .place = 20,
     .matches = [](std::string_view, std::span<const uint8_t> head) { return has_at(head, 0, "PAR1"); },
-    .open =
-        [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
-          return std::make_unique<ArrowTable>(FileKind::parquet, path, std::move(files));
-        },
-    .create =
-        [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-          return std::make_unique<ArrowTableWriter>(FileKind::parquet, path, columns);
-        },
+    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+      return std::make_unique<ArrowTable>(FileKind::parquet, path, std::move(files));
+    },
+    .create = [](const std::string& path,
+                 const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+      return std::make_unique<ArrowTableWriter>(FileKind::parquet, path, columns);
+    },
     .pipes = true};
 
 }  // namespace millrace::data

@@ -63,9 +63,7 @@ struct Field {
   bool holds_number() const { return type == FieldType::real || type == FieldType::integer; }
   /// Its size in the metadata.
   uint64_t size() const {
-    return type == FieldType::picture                            ? 13
-           : type == FieldType::bytes || type == FieldType::json ? 16
-                                                                 : 8;
+    return type == FieldType::picture ? 13 : type == FieldType::bytes || type == FieldType::json ? 16 : 8;
   }
   /// Where in that the place of what lies in the pages stands.
   uint64_t place() const { return type == FieldType::picture ? 5 : 0; }

@@ -118,8 +118,7 @@ class RecordIo final : public Dataset {
       if (!inside) records_.push_back(record);
       return true;
     });
-    if (inside)
-      fail<InputError>("{}: the last record is cut off; copy the file again", files_[f]->path());
+    if (inside) fail<InputError>("{}: the last record is cut off; copy the file again", files_[f]->path());
   }
 
   /// The content of a record, its parts joined.

@@ -332,8 +332,8 @@ class ScannedTar final : public TarDataset {
   std::string last_folder_;
 };
 
-/// A sample's values are members KEY.EXTENSION that webdataset's default decoders (and tar_values.h) read back
-/// as what they are. The column __key__ gives the keys, else they are the samples' numbers.
+/// A sample's values are members KEY.EXTENSION that webdataset's default decoders (and tar_values.h) read
+/// back as what they are. The column __key__ gives the keys, else they are the samples' numbers.
 class WebDatasetWriter final : public DatasetWriter {
  public:
   WebDatasetWriter(const std::string& path, const std::vector<Column>& columns)

@@ -49,8 +49,7 @@ class IndexedTar final : public TarDataset {
   static TarColumn what(const Column& column) {
     if (column.name == "__key__") return {TarColumn::What::key};
     if (column.name == "label" && column.kind == ColumnKind::text) return {TarColumn::What::folder};
-    if (column.name == "image" && column.kind == ColumnKind::picture)
-      return {TarColumn::What::any_picture};
+    if (column.name == "image" && column.kind == ColumnKind::picture) return {TarColumn::What::any_picture};
     auto [extension, part] = split_column(column.name);
     return {TarColumn::What::member, std::move(extension), std::move(part), 0};
   }

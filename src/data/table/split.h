@@ -39,8 +39,8 @@ struct SplitRule {
 /// What samples are divided by: FNV-1a of the seed and the sample's key (labels.h), its bits then mixed.
 uint64_t split_hash(std::string_view key, uint64_t seed);
 
-/// Where a recipe gives a share of the samples to test on: is the sample of that number in the data set one of
-/// those? By a hash of its own, so that the seed of a training changes nothing.
+/// Where a recipe gives a share of the samples to test on: is the sample of that number in the data set one
+/// of those? By a hash of its own, so that the seed of a training changes nothing.
 bool kept_for_test(int64_t index, double share);
 
 /// The samples of each part, in the order of the data set. InputError when a part has none, a column is

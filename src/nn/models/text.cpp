@@ -21,8 +21,7 @@ class TextTransformer : public Module {
         drop_(make<Dropout>("drop", o.dropout)),
         norm_(make<LayerNorm>("norm", o.width)),
         head_(make<Linear>("head", o.width, outputs, classes_)),
-        blocks_(make<TransformerBlocks>("blocks", o,
-                                        BlockStyle{.drop_path = drop_path, .causal = causal})) {}
+        blocks_(make<TransformerBlocks>("blocks", o, BlockStyle{.drop_path = drop_path, .causal = causal})) {}
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
     require_text(inputs);

@@ -26,8 +26,7 @@ class Transformer : public Module {
         norm_(make<LayerNorm>("norm", sizes.width)),
         blocks_(make<TransformerBlocks>(
             "blocks", ModelOptions{.width = sizes.width, .depth = sizes.depth, .heads = sizes.heads},
-            BlockStyle{
-                .drop_path = sizes.drop_path, .causal = sizes.causal, .norm_behind = !sizes.causal})),
+            BlockStyle{.drop_path = sizes.drop_path, .causal = sizes.causal, .norm_behind = !sizes.causal})),
         head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {}
 
   Tensor forward(const Tensor& ids) override {

@@ -52,9 +52,9 @@ class TransformerBlock : public Module {
 
 TransformerBlocks::TransformerBlocks(const ModelOptions& options, const BlockStyle& style) {
   for (int64_t i = 0; i < options.depth; ++i)
-    blocks_.push_back(
-        child(std::to_string(i), std::make_shared<TransformerBlock>(
-                                     options, style, drop_path_of(style.drop_path, i, options.depth))));
+    blocks_.push_back(child(
+        std::to_string(i),
+        std::make_shared<TransformerBlock>(options, style, drop_path_of(style.drop_path, i, options.depth))));
 }
 
 Tensor TransformerBlocks::forward_many(std::span<const Tensor> inputs) {

@@ -23,9 +23,9 @@ struct ImportOptions {
 };
 
 struct Imported {
-  /// Inputs in the model's order, but for those that are initialisers; outputs are the tensors of the model's,
-  /// by their names: behind one whose size depends on data that size ("name.size"), of a sequence "name.0",
-  /// "name.1" ….
+  /// Inputs in the model's order, but for those that are initialisers; outputs are the tensors of the
+  /// model's, by their names: behind one whose size depends on data that size ("name.size"), of a sequence
+  /// "name.0", "name.1" ….
   Graph graph;
   std::vector<Item> outputs;  // the model's: values of the graph
   /// Of a model that is to be trained on: its batch norms. The last input of its graph of training is a

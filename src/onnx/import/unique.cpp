@@ -34,7 +34,8 @@ MILLRACE_ONNX_IMPORT(Unique) {
     if (b.dtype(rows).is_float()) {  // NaNs are equal, and come behind all numbers
       const auto is_nan = [&](Value of) { return call.graph.add("is_nan", {of}); };
       same = node("logical_or", same, node("logical_and", is_nan(own), is_nan(other)));
-      before = node("logical_or", before, node("greater", b.cast(is_nan(own), u8), b.cast(is_nan(other), u8)));
+      before =
+          node("logical_or", before, node("greater", b.cast(is_nan(own), u8), b.cast(is_nan(other), u8)));
     }
     less = node("logical_or", before, node("logical_and", same, less));
     equal = node("logical_and", same, equal);

@@ -250,8 +250,7 @@ Values Emitter::start_values() {
 void Emitter::merge_next(const Reduce& r, const Values& a, Accumulator b, Values& merged) {
   const size_t k = merged.size();
   const bool arg = r.position >= 0;
-  const Accumulator sum =
-      combine(b_, r.kind, nest_.dag[r.value].dtype, {a[k], arg ? a[k + 1] : nullptr}, b);
+  const Accumulator sum = combine(b_, r.kind, nest_.dag[r.value].dtype, {a[k], arg ? a[k + 1] : nullptr}, b);
   merged.push_back(sum.value);
   if (arg) merged.push_back(sum.position);
 }

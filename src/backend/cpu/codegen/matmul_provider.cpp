@@ -42,9 +42,8 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   SmallMatmul(const Product& product, bool transpose_b, const Array* constant, bool steady)
       : p_(product), transpose_b_(transpose_b), steady_(steady) {
     p_.panels_packed = constant || steady;
-    code_ = codegen::compile(p_.text(), [&](llvm::Module& m, const std::string& name) {
-      codegen::emit_product(p_, m, name);
-    });
+    code_ = codegen::compile(
+        p_.text(), [&](llvm::Module& m, const std::string& name) { codegen::emit_product(p_, m, name); });
     // A row or two wait for the right side, which comes from the caches at 100 GB/s.
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
     const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
@@ -54,8 +53,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
     per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
     if (constant)
       packed_ = {shared_form(
-          *constant,
-          fmt::format("panels of {}{}", p_.panel_columns(), transpose_b ? ", transposed" : ""),
+          *constant, fmt::format("panels of {}{}", p_.panel_columns(), transpose_b ? ", transposed" : ""),
           {f32, {p_.panels(), p_.k, p_.panel_columns()}}, [&](Array& packed) {
             for (int64_t panel = 0; panel < p_.panels(); ++panel)
               pack(constant->as<float>().data(), packed.as<float>().data(), panel);

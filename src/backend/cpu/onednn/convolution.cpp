@@ -1,3 +1,5 @@
+#include "ops/convolution.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,7 +9,6 @@
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/onednn/geometry.h"
 #include "base/format.h"
-#include "ops/convolution.h"
 
 namespace millrace::onednn {
 namespace {

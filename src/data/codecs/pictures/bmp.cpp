@@ -1,8 +1,7 @@
-#include "data/codecs/pictures/decoders.h"
-
 #include <cstdlib>
 
 #include "base/format.h"
+#include "data/codecs/pictures/decoders.h"
 
 namespace millrace::data {
 namespace {

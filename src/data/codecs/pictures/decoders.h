@@ -1,4 +1,5 @@
-// The kinds of pictures that are only read. Bytes are given to a decoder after they were asked for their kind.
+// The kinds of pictures that are only read. Bytes are given to a decoder after they were asked for their
+// kind.
 #pragma once
 
 #include <cstdint>

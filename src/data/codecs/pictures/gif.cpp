@@ -1,10 +1,9 @@
-#include "data/codecs/pictures/decoders.h"
-
 #include <algorithm>
 #include <cstring>
 #include <gif_lib.h>
 
 #include "base/has_at.h"
+#include "data/codecs/pictures/decoders.h"
 
 namespace millrace::data {
 namespace {

@@ -1,5 +1,3 @@
-#include "data/codecs/pictures/decoders.h"
-
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include "base/has_at.h"
 #include "base/number_at.h"
 #include "data/codecs/pictures/cmyk.h"
+#include "data/codecs/pictures/decoders.h"
 #include "data/codecs/pictures/turn.h"
 
 namespace millrace::data {

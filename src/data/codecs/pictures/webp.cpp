@@ -1,11 +1,10 @@
-#include "data/codecs/pictures/decoders.h"
-
 #include <algorithm>
 #include <memory>
 #include <webp/decode.h>
 #include <webp/demux.h>
 
 #include "base/has_at.h"
+#include "data/codecs/pictures/decoders.h"
 
 namespace millrace::data {
 

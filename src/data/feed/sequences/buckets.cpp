@@ -42,10 +42,9 @@ class Buckets : public EpochRows {
   }
 
   std::vector<std::string> describe() const override {
-    return {fmt::format(
-        "{} {}, padded to {} {}: {:.1f} % of the places are padding{}", samples_->count(), samples_->unit,
-        fmt::join(lengths_, ", "), samples_->items, 100 * waste_,
-        lengths_.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
+    return {fmt::format("{} {}, padded to {} {}: {:.1f} % of the places are padding{}", samples_->count(),
+                        samples_->unit, fmt::join(lengths_, ", "), samples_->items, 100 * waste_,
+                        lengths_.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
   }
 
  private:

@@ -155,9 +155,8 @@ class Appender {
 
   void values(const std::shared_ptr<arrow::Array>& shared) {
     const arrow::Array& array = *shared;
-    if (visit_number(array.type_id(), [&]<typename Number>(Number) {
-          plain_numbers<typename Number::ArrayType>(array);
-        }))
+    if (visit_number(array.type_id(),
+                     [&]<typename Number>(Number) { plain_numbers<typename Number::ArrayType>(array); }))
       return;
     switch (array.type_id()) {
       case Type::NA:

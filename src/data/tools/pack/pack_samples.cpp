@@ -167,8 +167,8 @@ std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Colu
   if (const StoredPicture& picture = row.picture; !picture.bytes.empty()) {
     std::span<const uint8_t> content = picture.bytes;
     if (picture.height > 0)
-      content = made[1] = encode_netpbm({picture.height, picture.width, picture.channels,
-                                         {picture.bytes.begin(), picture.bytes.end()}});
+      content = made[1] = encode_netpbm(
+          {picture.height, picture.width, picture.channels, {picture.bytes.begin(), picture.bytes.end()}});
     members.push_back({extension_of(content), content});
   }
   for (size_t c = 0; c < columns.size(); ++c)

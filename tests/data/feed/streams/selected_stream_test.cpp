@@ -36,9 +36,8 @@ TEST_CASE("a condition chooses the samples of a stream that it chooses of the in
     CAPTURE(condition);
     CHECK(chosen(condition) == matching(*dataset, Query::parse(condition)));
   }
-  CHECK(refusal([&] {
-          chosen("label = 7");
-        }).find("no sample matches the condition label = 7, of 40") != std::string::npos);
+  CHECK(refusal([&] { chosen("label = 7"); }).find("no sample matches the condition label = 7, of 40") !=
+        std::string::npos);
   CHECK(refusal([&] { chosen("lable = 1"); }).find("did you mean 'cls'") != std::string::npos);
   CHECK(refusal([&] { chosen("label = 'x'"); }).find("holds numbers; this is a text") != std::string::npos);
   CHECK(refusal([&] { chosen("label ="); }) != "");

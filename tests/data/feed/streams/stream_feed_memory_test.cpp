@@ -215,8 +215,8 @@ TEST_CASE("one sample, a batch, or what is looked at first may be more than a li
   CAPTURE(small);
   CHECK(small.find("a batch of 4 with a picture") != std::string::npos);
   put_file(path, stuffed(std::vector<size_t>(70, 5000)));
-  const std::string first = refusal(
-      [&] { limited_feed({path}, limited_options(300'000, 2, "sequential"))->first_samples(64); });
+  const std::string first =
+      refusal([&] { limited_feed({path}, limited_options(300'000, 2, "sequential"))->first_samples(64); });
   CHECK(first.find(" of the 64 that are looked at first take 0.") != std::string::npos);
   CHECK(limited_feed({path}, limited_options(2'000'000, 2, "sequential"))->first_samples(64)->count() == 64);
 }

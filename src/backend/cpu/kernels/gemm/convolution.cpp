@@ -43,8 +43,8 @@ class Convolution : public PackedProduct {
         order_(arithmetic_, window_.count()),
         rows_are_pixels_(window_.count() == 1 && g.in_height == g.out_height && g.in_width == g.out_width &&
                          g.top == 0 && g.left == 0 && g.stride_h == 1 && g.stride_w == 1) {
-    in_place_ = rows_are_pixels_ && arithmetic_.left_side != LeftSide::columns &&
-                may_lie(g.in_channels, arithmetic_);
+    in_place_ =
+        rows_are_pixels_ && arithmetic_.left_side != LeftSide::columns && may_lie(g.in_channels, arithmetic_);
     divide_sum();
     for (const Part& part : sum_) part_units_.push_back(part.taps * tap_units(part));
     if (constant)

@@ -23,12 +23,12 @@ class Matmul : public PackedProduct {
     in_place_ = rows_stay() && may_lie(p.k, arithmetic_);
     shares_left_ = rows_stay() && !in_place_ && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
     if (constant)
-      packed_ = {shared_form(
-          *constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n), {f32, {p.batch * right_units()}},
-          [&](Array& packed) {
-            auto* const to = static_cast<Unit*>(packed.data());
-            for (int64_t i = 0; i < batch_ * pack_chunks(); ++i) pack_right(constant->data(), to, i);
-          })};
+      packed_ = {shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
+                             {f32, {p.batch * right_units()}}, [&](Array& packed) {
+                               auto* const to = static_cast<Unit*>(packed.data());
+                               for (int64_t i = 0; i < batch_ * pack_chunks(); ++i)
+                                 pack_right(constant->data(), to, i);
+                             })};
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Matmul>(*this); }

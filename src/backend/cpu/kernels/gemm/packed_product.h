@@ -91,8 +91,12 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
                   columns = std::min(chunk_.first_column(columns_part + 1), n_) - n,
                   offset = (row * n_ + n) * arithmetic_.bytes;
     const Epilogue::At at = epilogue_.at(operands, n, offset);
-    const Finish finish{static_cast<char*>(result) + offset, n_ * arithmetic_.bytes, at.bias, at.added,
-                        epilogue_.low, epilogue_.high};
+    const Finish finish{static_cast<char*>(result) + offset,
+                        n_ * arithmetic_.bytes,
+                        at.bias,
+                        at.added,
+                        epilogue_.low,
+                        epilogue_.high};
     auto* const sums = reinterpret_cast<float*>(own + left_units());
     for (int64_t part = 0; part < parts(); ++part) {
       const bool last = part + 1 == parts();
