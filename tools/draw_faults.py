@@ -25,7 +25,7 @@ ROOT = plant_faults.ROOT
 # Benchmarks, progress and choices by measurement have no results; other machines run the others.
 LEFT_OUT = re.compile(r"/cli/(bench|progress|main|verbs|command)|/plan/fastest|/target/tuning_cache|_(avx2|amx|baseline)\.cpp$")
 MESSAGES = re.compile(r"\b(?:fail<\w+>|fmt::(?:format|print)|error|wrong\w*|refuse|damaged|MILLRACE_CHECK|static_assert|assert)\(")
-NO_RESULT = re.compile(r"\b(reserve|shrink_to_fit|set_location|notify_\w+|MILLRACE_CHECK)\(|^\(void\)")
+NO_RESULT = re.compile(r"\b(reserve|shrink_to_fit|set_origin|notify_\w+|MILLRACE_CHECK)\(|^\(void\)")
 TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*(?:(?<=[eE])[-+]\d+)?|\"+|->|\+\+|--|::|<=>|&&|\|\||[-+*/%&|^!=]=|(?<=\s)(?:<=|>=|<<|>>)(?=\s)|\S")
 OPENING, CLOSING = {"(": ")", "[": "]", "{": "}", "t<": "t>"}, {")", "]", "}", "t>"}
 ENDS = {",", ";", "=", "+=", "-=", "*=", "/=", "|=", "&=", "?", ":", "return", "else", "case", "co_return", "throw"}

@@ -31,22 +31,21 @@ enum class Phase : uint8_t { forward, backward, update };
 std::string_view phase_name(Phase phase);
 
 /// Where a node comes from. Passes hand it on; it means nothing to what is computed.
-struct Location {
-  std::string
-      layer;  // the user's layer, e.g. "blocks.0.conv1", else the place of the call; for messages alone
+struct Origin {
+  std::string layer;  // its location, for messages alone: "blocks.0.conv1", or the place of the call
   Phase phase = Phase::forward;
-  bool again =
-      false;  // what stands elsewhere too is computed once more, to save memory: not to be merged with that
+  /// What stands elsewhere too is computed once more, to save memory: not to be merged with that.
+  bool again = false;
 
-  Location() = default;
-  Location(std::string name, Phase part = Phase::forward)
+  Origin() = default;
+  Origin(std::string name, Phase part = Phase::forward)
       : layer(std::move(name)), phase(part) {}  // NOLINT: converts
-  Location(const char* name) : layer(name) {}   // NOLINT
-  bool operator==(const Location&) const = default;
+  Origin(const char* name) : layer(name) {}     // NOLINT
+  bool operator==(const Origin&) const = default;
   bool empty() const { return layer.empty(); }
   /// The same place, computed again in a phase.
-  Location repeated(Phase part) const {
-    Location copy(layer, part);
+  Origin repeated(Phase part) const {
+    Origin copy(layer, part);
     copy.again = true;
     return copy;
   }
@@ -64,7 +63,7 @@ struct Node {
   std::vector<Type> types;  // of the results
   std::shared_ptr<const Graph>
       body;  // composites: what the node means, in simpler operators; loops: one step; branches: both
-  Location location;
+  Origin origin;
 };
 
 /// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build
@@ -94,9 +93,9 @@ class Graph {
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.
   void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
 
-  /// The location that nodes added from now on carry.
-  void set_location(Location location) { location_ = std::move(location); }
-  const Location& location() const { return location_; }
+  /// The origin that nodes added from now on carry.
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  const Origin& origin() const { return origin_; }
 
   int size() const { return static_cast<int>(nodes_.size()); }
   const Node& node(int index) const { return nodes_[index]; }
@@ -130,7 +129,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Value> inputs_, outputs_;
   std::vector<std::string> input_names_, output_names_;
-  Location location_;
+  Origin origin_;
 };
 
 /// Rebuilds graphs: maps the values of an old graph to those of a new one. Passes are loops over old nodes

@@ -47,7 +47,7 @@ struct TypeContext {
   const Operator& op;
   std::span<const Type> operands;
   const Attributes& attributes;
-  const Location& location;
+  const Origin& origin;
   const Graph* body = nullptr;  // loops and branches: the body that the node carries
   [[noreturn]] void error(const std::string& what) const;
 };
@@ -276,7 +276,7 @@ size_t narrow_operands(const Node& node);
 
 /// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or
 /// of the wrong kind, and for operators that have no type rule (input, fused …).
-void complete_attributes(const Operator& op, Attributes& attributes, const Location& location);
+void complete_attributes(const Operator& op, Attributes& attributes, const Origin& origin);
 
 /// Adds an operator to those of the library, for the rest of the process: graphs take it by name, and it is
 /// differentiated, compiled, printed and exported like any. InputError when a part is missing that its class

@@ -51,14 +51,14 @@ struct CompileOptions {
 struct CopyInfo {
   std::string parameter;  // the input
   Type type;
-  Location location;    // of what reads it
+  Origin origin;        // of what reads it
   std::string why_not;  // made in every run, because …; empty: the update writes it beside the parameter
 };
 
 /// One kernel call of a program, and its cost in operations and bytes.
 struct LaunchInfo {
   std::string operation;         // "conv2d", "fused(mul add)"
-  Location location;             // of a fused group: of its first result that has one
+  Origin origin;                 // of a fused group: of its first result that has one
   std::string provider, kernel;  // who built it; implementation, chunks
   std::string declined;          // why providers that come first do not take it
   std::string types;             // of the results, with layouts

@@ -32,7 +32,7 @@ std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const
 std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt, bool partial) {
   ops::Build build(graph);
-  const Location outer = graph.location();
+  const Origin outer = graph.origin();
   // Which nodes depend on a value of `wrt`: only through them gradients need to flow.
   const int end = graph.size();
   std::vector<char> depends(end, 0);
@@ -67,7 +67,7 @@ std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::
       any = any || arrived.back().valid();
     }
     if (!any) continue;
-    graph.set_location({node.location.layer, Phase::backward});
+    graph.set_origin({node.origin.layer, Phase::backward});
     std::vector<Value> parts;
     if (node.op->gradient)
       parts = node.op->gradient({graph, node, node.operands, results, arrived});
@@ -79,13 +79,13 @@ std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::
       parts = body_gradient(graph, node, node.operands, arrived);
     else
       fail<TypeError>("{} has no gradient{}", node.op->name,
-                      node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location.str()));
+                      node.origin.empty() ? "" : fmt::format(" (in layer '{}')", node.origin.str()));
     MILLRACE_CHECK(parts.size() == node.operands.size(), "gradient of {} gives {} parts for {} operands",
                    node.op->name, parts.size(), node.operands.size());
     for (size_t k = 0; k < parts.size(); ++k)
       if (depends[node.operands[k].node]) accumulate(node.operands[k], parts[k]);
   }
-  graph.set_location(outer);
+  graph.set_origin(outer);
   std::vector<Value> found;
   for (const Value& value : wrt) {
     const auto it = gradient.find(value);

@@ -167,7 +167,7 @@ class BackwardScan {
     const Node& node = joint_.graph.node(i);
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(map_.at(operand));
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     map_results(map_, joint_.graph, i, to_.add_copy(joint_.graph, i, std::move(operands)));
   }
 
@@ -190,7 +190,7 @@ class BackwardScan {
         outputs.push_back(gradient(k));
         of.push_back(k);
       }
-    to_.set_location("");
+    to_.set_origin("");
     to_.set_outputs(std::move(outputs));
     return of;
   }
@@ -215,7 +215,7 @@ std::vector<Value> scan_gradient(Graph& graph, const Node& node, std::span<const
   const ops::Scan s = ops::scan_of(node);
   if (s.conditional && s.length == Dim(no_limit))
     fail<TypeError>("a while_loop has a gradient where it has a limit of its steps, and this one has none{}",
-                    node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location.str()));
+                    node.origin.empty() ? "" : fmt::format(" (in layer '{}')", node.origin.str()));
   return BackwardScan(node, s, operands, result_gradients).append_to(graph);
 }
 

@@ -93,7 +93,7 @@ Finding run_broadcasting(Context& context) {
     for (const std::string& what : {accidents.pairs(node), accidents.one_for_many(node)}) {
       if (what.empty()) continue;
       return with_numbers(
-          failed(fmt::format("{}{}", what, node.location.empty() ? "" : ", in " + node.location.place()),
+          failed(fmt::format("{}{}", what, node.origin.empty() ? "" : ", in " + node.origin.place()),
                  "give outputs and targets the same shape before they meet (squeeze, unsqueeze, reshape): "
                  "[rows] and [rows, 1] make [rows, rows]"),
           {{"accidents", 1}});

@@ -49,12 +49,12 @@ std::vector<std::pair<std::string, Value>> layer_results(const Recorded& recorde
   std::map<std::string, int> last;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (!data[static_cast<size_t>(i)] || !needed[static_cast<size_t>(i)] || node.location.empty()) continue;
+    if (!data[static_cast<size_t>(i)] || !needed[static_cast<size_t>(i)] || node.origin.empty()) continue;
     const Type& type = node.types[0];
     if (!type.dtype.is_float() || type.shape.rank() < 2 || !type.shape[0].is_static()) continue;
     if (type.shape[0].size() != rows && !(type.shape.rank() > 2 && type.shape[1].size() == rows)) continue;
-    if (node.location.layer.find(".cpp:") != std::string::npos) continue;  // a loss's, not a layer's
-    last[node.location.layer] = i;
+    if (node.origin.layer.find(".cpp:") != std::string::npos) continue;  // a loss's, not a layer's
+    last[node.origin.layer] = i;
   }
   std::vector<std::pair<std::string, Value>> results;
   for (const auto& [layer, node] : last) results.push_back({layer, {node, 0}});

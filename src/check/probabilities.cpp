@@ -50,7 +50,7 @@ std::string logits_made(const Recorded& recorded, const Made& made) {
     const Node& from = origin(graph, node.operands[0]);
     if (made(*node.op, *from.op))
       return fmt::format("{} takes what {}{} made", node.op->name, from.op->name,
-                         from.location.empty() ? "" : " in " + from.location.place());
+                         from.origin.empty() ? "" : " in " + from.origin.place());
   }
   return {};
 }

@@ -34,7 +34,7 @@ Recorded record(nn::Module& model, const std::vector<optim::TensorSpec>& inputs,
       scope.as_stored(trace::capture(symbols, {&scalar, 1}), static_cast<int>(inputs.size()) + 1);
   made.loss = captured.value_of(scalar);
   made.graph = std::move(captured.graph);
-  made.graph.set_location("");
+  made.graph.set_origin("");
   made.graph.set_outputs({made.loss}, {"loss"});
   return made;
 }

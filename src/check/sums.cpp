@@ -32,7 +32,7 @@ std::string narrow_sum(const Graph& graph) {
     const int64_t terms = from.shape.count() / std::max<int64_t>(1, node.types[0].shape.count());
     if (terms > most_terms)
       return fmt::format("{} adds {} numbers of {}{}", node.op->name, terms, from.dtype.name(),
-                         node.location.empty() ? "" : " in " + node.location.place());
+                         node.origin.empty() ? "" : " in " + node.origin.place());
   }
   return {};
 }

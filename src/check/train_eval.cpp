@@ -19,7 +19,7 @@ constexpr int64_t small_batch = 8;
 std::string draws(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (node.op->random) return node.location.empty() ? std::string(node.op->name) : node.location.place();
+    if (node.op->random) return node.origin.empty() ? std::string(node.op->name) : node.origin.place();
     if (node.body)
       if (const std::string inner = draws(*node.body); !inner.empty()) return inner;
   }

@@ -121,9 +121,9 @@ std::string launches_text(const std::vector<LaunchInfo>& launches) {
   for (size_t i = 0; i < launches.size(); ++i) {
     const LaunchInfo& l = launches[i];
     table.row({std::to_string(i),
-               l.location.phase == Phase::update ? "optimiser" : std::string(phase_name(l.location.phase)),
+               l.origin.phase == Phase::update ? "optimiser" : std::string(phase_name(l.origin.phase)),
                l.provider, l.operation.size() > 70 ? l.operation.substr(0, 70) + " …)" : l.operation,
-               l.location.place(), l.types, l.kernel});
+               l.origin.place(), l.types, l.kernel});
   }
   return "\nLaunches, in order\n" + table.str();
 }
@@ -196,8 +196,8 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
   for (const LaunchInfo& l : launches) {
     groups += is_fused(l) ? 1 : 0;
     list.push_back(json_object({{"operation", Json(l.operation)},
-                                {"layer", l.location.place()},
-                                {"phase", std::string(phase_name(l.location.phase))},
+                                {"layer", l.origin.place()},
+                                {"phase", std::string(phase_name(l.origin.phase))},
                                 {"provider", l.provider},
                                 {"kernel", l.kernel},
                                 {"declined", l.declined},
@@ -209,7 +209,7 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
   for (const CopyInfo& copy : program.copies())
     copies.push_back(json_object({{"parameter", Json(copy.parameter)},
                                   {"type", copy.type.str()},
-                                  {"layer", copy.location.place()},
+                                  {"layer", copy.origin.place()},
                                   {"by_update", copy.why_not.empty()},
                                   {"why_not", copy.why_not}}));
   for (const auto& [problem, choice] : compared_forms(program))

@@ -58,8 +58,8 @@ std::string launches_svg(const std::vector<LaunchInfo>& launches, const std::str
         "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"{}\"/>"
         "<text x=\"{}\" y=\"{}\" fill=\"#fff\">{} {}{}</text></g>\n",
         svg_escaped(fmt::format("{}: {} -> {} [{}]", l.provider, l.operation, l.types, l.kernel)), kLeft, y,
-        kWidth - 20, kBox, colour(l.location.phase), kLeft + 6, y + 13, i, svg_escaped(operation),
-        svg_escaped(l.location.empty() ? "" : " in " + l.location.place()));
+        kWidth - 20, kBox, colour(l.origin.phase), kLeft + 6, y + 13, i, svg_escaped(operation),
+        svg_escaped(l.origin.empty() ? "" : " in " + l.origin.place()));
   }
   return svg + "</svg>\n";
 }

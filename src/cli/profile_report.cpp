@@ -17,7 +17,7 @@ std::string rate_text(double amount, double seconds) {
 }
 
 std::string name_of(const LaunchInfo& info) {
-  const std::string where = info.location.str();
+  const std::string where = info.origin.str();
   std::string operation = info.operation;
   constexpr size_t most = 60;
   if (operation.size() > most) operation = operation.substr(0, most) + " …)";
@@ -184,8 +184,8 @@ std::string profile_json(const Profile& p, const ProfileTitle& title, int depth)
     const LaunchProfile& l = p.launches[i];
     launches.push_back(json_object({{"operation", Json(l.info.operation)},
                                     {"kind", kind_of(l.info)},
-                                    {"layer", l.info.location.place()},
-                                    {"phase", std::string(phase_name(l.info.location.phase))},
+                                    {"layer", l.info.origin.place()},
+                                    {"phase", std::string(phase_name(l.info.origin.phase))},
                                     {"provider", l.info.provider},
                                     {"kernel", l.info.kernel},
                                     {"types", l.info.types},
@@ -268,9 +268,9 @@ std::string profile_trace(const Profile& p, const ProfileTitle& title) {
   if (m.end > m.ran) span(host, "loss, metrics, log", "host", m.ran, m.end, nothing);
   for (size_t l = 0; l < p.launches.size() && l + 1 < p.typical_times.size(); ++l) {
     const LaunchProfile& launch = p.launches[l];
-    span(kernels, name_of(launch.info), std::string(phase_name(launch.info.location.phase)),
-         p.typical_times[l], p.typical_times[l + 1],
-         json_object({{"layer", Json(launch.info.location.place())},
+    span(kernels, name_of(launch.info), std::string(phase_name(launch.info.origin.phase)), p.typical_times[l],
+         p.typical_times[l + 1],
+         json_object({{"layer", Json(launch.info.origin.place())},
                       {"kernel", launch.info.kernel},
                       {"types", launch.info.types},
                       {"MFLOP", launch.info.flops / 1e6},

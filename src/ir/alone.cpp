@@ -8,7 +8,7 @@ namespace millrace {
 
 Graph alone(const Graph& graph, const Node& node) {
   Graph one;
-  one.set_location(node.location);
+  one.set_origin(node.origin);
   std::vector<Value> operands, results;
   for (const Value& operand : node.operands)
     operands.push_back(one.input(fmt::format("x{}", operands.size()), graph.type(operand)));

@@ -17,8 +17,8 @@ std::string types_text(std::span<const Type> types) {
   return text;
 }
 
-std::string in_layer(const Location& location) {
-  return location.empty() ? "" : fmt::format(" (in layer '{}')", location.str());
+std::string in_layer(const Origin& origin) {
+  return origin.empty() ? "" : fmt::format(" (in layer '{}')", origin.str());
 }
 
 /// Types of operands; TypeError when one is not a value of the graph.
@@ -27,7 +27,7 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
   for (const Value& operand : operands) {
     if (!graph.has(operand))
       fail<TypeError>("{}: operand {} is not a value of this graph{}", op.name, types.size(),
-                      in_layer(graph.location()));
+                      in_layer(graph.origin()));
     types.push_back(graph.type(operand));
   }
   return types;
@@ -35,20 +35,20 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
 
 }  // namespace
 
-void complete_attributes(const Operator& op, Attributes& attributes, const Location& location) {
-  if (!op.types) fail<TypeError>("{} needs a body{}", op.name, in_layer(location));
+void complete_attributes(const Operator& op, Attributes& attributes, const Origin& origin) {
+  if (!op.types) fail<TypeError>("{} needs a body{}", op.name, in_layer(origin));
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) {
     const Attribute* given = attributes.find(spec.name);
     if (!given && !spec.fallback)
-      fail<TypeError>("{} needs the attribute '{}'{}", op.name, spec.name, in_layer(location));
+      fail<TypeError>("{} needs the attribute '{}'{}", op.name, spec.name, in_layer(origin));
     if (!given)
       attributes.set(std::string(spec.name), *spec.fallback);
     else if (spec.fallback && given->index() != spec.fallback->index())
-      fail<TypeError>("attribute '{}' of {} is of the wrong kind{}", spec.name, op.name, in_layer(location));
+      fail<TypeError>("attribute '{}' of {} is of the wrong kind{}", spec.name, op.name, in_layer(origin));
     else if (const Shape* shape = std::get_if<Shape>(given))
       if (const std::string fault = Type{u8, *shape}.fault(); !fault.empty())
-        fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(location));
+        fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(origin));
   }
   if (attributes.items().size() == op.attributes.size()) return;
   for (const AttributeSpec& spec : op.attributes) names.emplace_back(spec.name);
@@ -58,11 +58,11 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Locat
                       near(item.first, names).empty()
                           ? ""
                           : fmt::format("; the nearest is '{}'", near(item.first, names)),
-                      in_layer(location));
+                      in_layer(origin));
 }
 
 void TypeContext::error(const std::string& what) const {
-  fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what, in_layer(location));
+  fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what, in_layer(origin));
 }
 
 std::string_view phase_name(Phase phase) {
@@ -77,7 +77,7 @@ std::string_view phase_name(Phase phase) {
   return "";
 }
 
-std::string Location::str() const {
+std::string Origin::str() const {
   if (phase == Phase::forward) return place();
   return fmt::format("{}{}({})", place(), layer.empty() ? "" : " ", phase_name(phase));
 }
@@ -128,10 +128,10 @@ Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes at
 }
 
 Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
-  if (op.runs_body()) fail<TypeError>("{} needs a body{}", op.name, in_layer(location_));
-  complete_attributes(op, attributes, location_);
+  if (op.runs_body()) fail<TypeError>("{} needs a body{}", op.name, in_layer(origin_));
+  complete_attributes(op, attributes, origin_);
   const std::vector<Type> given_types = operand_types(*this, op, operands);
-  const TypeContext context{op, given_types, attributes, location_};
+  const TypeContext context{op, given_types, attributes, origin_};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
@@ -142,7 +142,7 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
   node.types = result_types(context);
   if (op.body) {
     auto body = std::make_shared<Graph>();
-    body->set_location(location_);
+    body->set_origin(origin_);
     std::vector<Value> arguments;
     for (int i = 0; i < given; ++i) arguments.push_back(body->input(fmt::format("x{}", i), given_types[i]));
     body->set_outputs(op.body(*body, arguments, attributes));
@@ -153,7 +153,7 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
   }
   node.operands = std::move(operands);
   node.attributes = std::move(attributes);
-  node.location = location_;
+  node.origin = origin_;
   return append(std::move(node));
 }
 
@@ -165,17 +165,17 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
   Node node;
   node.op = &op;
   if (op.runs_body()) {
-    complete_attributes(op, attributes, location_);
-    node.types = result_types({op, given_types, attributes, location_, body.get()});
+    complete_attributes(op, attributes, origin_);
+    node.types = result_types({op, given_types, attributes, origin_, body.get()});
   } else {
     if (given_types != types_of(*body, body->inputs()))
-      fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
+      fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(origin_));
     node.types = types_of(*body, body->outputs());
   }
   node.operands = std::move(operands);
   node.attributes = std::move(attributes);
   node.body = std::move(body);
-  node.location = location_;
+  node.origin = origin_;
   return append(std::move(node));
 }
 
@@ -184,7 +184,7 @@ Value Graph::add_copy(const Graph& from, int index, std::vector<Value> operands)
   const auto fits = [&](Value here, Value there) { return has(here) && type(here) == from.type(there); };
   if (node.op->op_class != OpClass::input &&
       std::equal(operands.begin(), operands.end(), node.operands.begin(), node.operands.end(), fits)) {
-    Node copy{node.op, std::move(operands), node.attributes, node.types, node.body, location_};
+    Node copy{node.op, std::move(operands), node.attributes, node.types, node.body, origin_};
     return append(std::move(copy));
   }
   return node.op->takes_body() ? add_with_body(*node.op, std::move(operands), node.attributes, node.body)
@@ -234,7 +234,7 @@ void Graph::verify() const {
     const std::vector<Type> operand_types = types_of(*this, n.operands);
     if (n.op->types) {
       const std::vector<Type> types =
-          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location, n.body.get()});
+          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.origin, n.body.get()});
       MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,
                      types_text(n.types), types_text(types));
     }
@@ -260,7 +260,7 @@ bool Graph::operator==(const Graph& other) const {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Node &a = nodes_[i], &b = other.nodes_[i];
     if (a.op != b.op || a.operands != b.operands || a.types != b.types || !(a.attributes == b.attributes) ||
-        a.location != b.location || !a.body != !b.body || (a.body && !(*a.body == *b.body)))
+        a.origin != b.origin || !a.body != !b.body || (a.body && !(*a.body == *b.body)))
       return false;
   }
   return true;
@@ -284,7 +284,7 @@ void Rewriter::copy_inputs() {
 
 void Rewriter::copy(int index, const Bindings* bindings) {
   const Node& node = from_.node(index);
-  to_.set_location(node.location);
+  to_.set_origin(node.origin);
   std::vector<Value> operands = mapped(node.operands);
   if (!bindings) return set_all(index, to_.add_copy(from_, index, std::move(operands)));
   Attributes attributes = node.attributes;
@@ -332,7 +332,7 @@ std::vector<Value> Rewriter::mapped(std::span<const Value> old_values) const {
 }
 
 Graph Rewriter::finish() {
-  to_.set_location("");
+  to_.set_origin("");
   to_.set_outputs(mapped(from_.outputs()), from_.output_names());
   return std::move(to_);
 }
@@ -343,17 +343,17 @@ std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const 
                     part.inputs().size());
   std::vector<std::vector<Value>> map(part.size());
   for (size_t i = 0; i < part.inputs().size(); ++i) map[part.inputs()[i].node] = {arguments[i]};
-  const Location outer = into.location();
+  const Origin outer = into.origin();
   for (int i = 0; i < part.size(); ++i) {
     if (!map[i].empty()) continue;
     const Node& node = part.node(i);
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(map[operand.node][operand.output]);
-    into.set_location(node.location.empty() ? outer : node.location);
+    into.set_origin(node.origin.empty() ? outer : node.origin);
     const Value added = into.add_copy(part, i, std::move(operands));
     for (size_t r = 0; r < node.types.size(); ++r) map[i].push_back({added.node, static_cast<int32_t>(r)});
   }
-  into.set_location(outer);
+  into.set_origin(outer);
   std::vector<Value> results;
   for (const Value& output : part.outputs()) results.push_back(map[output.node][output.output]);
   return results;

@@ -100,9 +100,9 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
       attributes += (attributes.empty() ? " {" : ", ") + name + "=" + std::visit(AttributeText{}, value);
     out += attributes.empty() ? " : " : attributes + "} : ";
     for (size_t r = 0; r < node.types.size(); ++r) out += (r ? ", " : "") + node.types[r].str();
-    if (node.location != Location()) out += " @" + in_quotes(node.location.layer);
-    if (node.location.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.location.phase));
-    if (node.location.again) out += " again";
+    if (node.origin != Origin()) out += " @" + in_quotes(node.origin.layer);
+    if (node.origin.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.origin.phase));
+    if (node.origin.again) out += " again";
     if (node.op->takes_body()) {
       out += " body {\n";
       write_graph(*node.body, indent + "  ", out);
@@ -388,15 +388,15 @@ class Parser {
       if (!next_line()) error("the text ends before the outputs");
       if (accept("outputs(")) {
         parse_outputs(graph);
-        graph.set_location("");
+        graph.set_origin("");
         return graph;
       }
       parse_node(graph, depth);
     }
   }
 
-  Location location() {
-    Location found(string());
+  Origin origin() {
+    Origin found(string());
     for (const Phase phase : {Phase::backward, Phase::update})
       if (accept(phase_name(phase))) found.phase = phase;
     found.again = accept("again");
@@ -423,7 +423,7 @@ class Parser {
     std::vector<Type> types;
     do types.push_back(type());
     while (accept(","));
-    graph.set_location(accept("@") ? location() : Location());
+    graph.set_origin(accept("@") ? origin() : Origin());
     const int line = number_;
     std::shared_ptr<const Graph> body;
     if (accept("body {")) {

@@ -275,7 +275,7 @@ class Artifact {
         rewrite.copy(i);
         continue;
       }
-      rewrite.graph().set_location(graph.node(i).location);
+      rewrite.graph().set_origin(graph.node(i).origin);
       const std::string& name = graph.input_names()[inputs++];
       const std::optional<size_t> number = constant_number(name);
       if (!number) {

@@ -64,7 +64,7 @@ Graph with_known_constants(const Graph& graph, const Weights& weights) {
   rewrite.go_through([&](int i) {
     const Array* const constant = graph.constant_value({i, 0});
     if (!constant || constant->bytes() < kLeastOutside) return false;
-    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.graph().set_origin(graph.node(i).origin);
     rewrite.set({i, 0}, rewrite.graph().constant(weights.known(*constant)));
     return true;
   });
@@ -150,7 +150,7 @@ Graph without_constants(const Graph& graph, Weights& weights, const std::vector<
   };
   for (int i = 0; i < graph.size(); ++i) {
     const Value value{i, 0};
-    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.graph().set_origin(graph.node(i).origin);
     if (graph.is_input(value)) {
       const std::string& name = graph.input_names()[inputs++];
       if (name.starts_with(kConstant)) fail<InputError>("an input's name begins with a control character");

@@ -69,7 +69,7 @@ class Walk {
       names_[result] = writer_.constant(*constant);
       return;
     }
-    if (!node.location.empty()) writer_.set_location(node.location.layer);
+    if (!node.origin.empty()) writer_.set_location(node.origin.layer);
     if (node.op->broadcasts) {
       const auto inner = lazy_.find(node.operands[0]);
       lazy_[result] = inner == lazy_.end() ? names_.at(node.operands[0]) : inner->second;
@@ -104,7 +104,7 @@ class Walk {
     if (node.body) return Walk(writer_, *node.body, call.operands, call.wanted).run();
     fail<InputError>("{}the operator {}{} has no counterpart in ONNX",
                      node.op->random ? "random numbers: " : "", node.op->name,
-                     node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
+                     node.origin.empty() ? "" : fmt::format(" (of {})", node.origin.str()));
   }
 
   /// ONNX's Scan where there are sequences, else its Loop. The body reads invariants by their outer names.
@@ -114,7 +114,7 @@ class Walk {
     const bool scan = s.sequences > 0;
     if (!scan && s.reverse && s.outputs > 0)
       fail<InputError>("a loop that stacks backwards without a sequence{} has no counterpart in ONNX",
-                       node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
+                       node.origin.empty() ? "" : fmt::format(" (of {})", node.origin.str()));
     const auto looped = static_cast<size_t>(s.carries + s.sequences);
     GraphWriter inner = writer_.inner();
     std::string going;

@@ -39,7 +39,7 @@ Graph part_of_body(const Graph& body, const std::vector<int>& inputs, const std:
     rewrite.set(body.inputs()[k], rewrite.graph().input(body.input_names()[k], body.type(body.inputs()[k])));
   for (int i = 0; i < body.size(); ++i)
     if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
-  rewrite.graph().set_location("");
+  rewrite.graph().set_origin("");
   rewrite.graph().set_outputs(rewrite.mapped(outputs));
   return std::move(rewrite.graph());
 }

@@ -21,7 +21,7 @@ Graph join_branches(const Graph& then, const Graph& otherwise) {
     inputs.push_back(body.input(then.input_names()[k], then.type(then.inputs()[k])));
   std::vector<Value> outputs = inline_graph(body, then, inputs);
   for (const Value& output : inline_graph(body, otherwise, inputs)) outputs.push_back(output);
-  body.set_location("");
+  body.set_origin("");
   body.set_outputs(std::move(outputs));
   return body;
 }

@@ -30,7 +30,7 @@ class Accumulator {
     for (Value& mean : all_.means) mean = b.mul(mean, 1.0 / static_cast<double>(parts_));
     for (size_t k = 0; k < rows_.size(); ++k)
       if (by_rows_[k]) all_.gradients[k] = sum_of_rows(graph(), rows_[k], one_.type(part_.gradients[k]));
-    graph().set_location("");
+    graph().set_origin("");
     return std::move(all_);
   }
 
@@ -65,7 +65,7 @@ class Accumulator {
   /// would be there at once.
   std::vector<Value> arguments(int64_t number) {
     std::vector<Value> values = given_;
-    graph().set_location("accumulate");
+    graph().set_origin("accumulate");
     Value& key = values[inputs_.key];
     if (number > 0) key = after(key, carried());
     const auto later = [&](Value value) { return number > 0 ? after(value, {key}) : value; };
@@ -92,7 +92,7 @@ class Accumulator {
   void append(int64_t number) {
     const std::vector<Value> made = inline_graph(graph(), one_, arguments(number));
     auto next = made.begin();
-    graph().set_location({"accumulate", Phase::backward});
+    graph().set_origin({"accumulate", Phase::backward});
     ops::Build b(graph());
     const auto add = [&](std::vector<Value>& sums, size_t k, Value value) {
       if (number == 0)

@@ -22,7 +22,7 @@ Differentiated ascended(const Differentiated& step, double radius, const std::ve
   both.means.assign(made.begin(), buffers);
   both.buffers.assign(buffers, gradients);
 
-  graph.set_location({"ascend", Phase::backward});
+  graph.set_origin({"ascend", Phase::backward});
   ops::Build b(graph);
   Value squares;
   for (auto gradient = gradients; gradient != made.end(); ++gradient) {
@@ -42,7 +42,7 @@ Differentiated ascended(const Differentiated& step, double radius, const std::ve
   }
   const std::vector<Value> beside = inline_graph(graph, one, given);
   both.gradients.assign(beside.end() - std::ssize(step.gradients), beside.end());
-  graph.set_location("");
+  graph.set_origin("");
   return both;
 }
 

@@ -65,7 +65,7 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
   trace::Captured captured = with_narrow_inputs(trace::capture(inputs, outputs), stored);
   std::vector<std::string> names = {"logits"};
   for (size_t i = 1; i < outputs.size(); ++i) names.push_back(fmt::format("new cache {}", i - 1));
-  captured.graph.set_location("");
+  captured.graph.set_origin("");
   captured.graph.set_outputs(captured.values_of(outputs), std::move(names));
   return std::move(captured.graph);
 }

@@ -83,7 +83,7 @@ trace::Captured with_narrow_inputs(trace::Captured captured, const std::vector<b
   }
   for (size_t i = 0; i < from.inputs().size(); ++i) {
     if (!narrow[i]) continue;
-    to.set_location(from.input_names()[i]);
+    to.set_origin(from.input_names()[i]);
     rewrite.set(from.inputs()[i], to.add("cast", {to.inputs()[i]}, {{"dtype", f32}}));
   }
   for (int i = 0; i < from.size(); ++i)

@@ -38,7 +38,7 @@ class Disturber {
     for (int i = 0; i < graph_.size(); ++i) {
       if (rewrite_.has({i, 0})) continue;
       const Node& node = graph_.node(i);
-      const bool computes = node.location.phase != Phase::update;
+      const bool computes = node.origin.phase != Phase::update;
       if (computes && adds(node) && takes(node.operands[0])) {
         reduce(i);
         continue;
@@ -79,7 +79,7 @@ class Disturber {
   /// A reduction of numbers that are each off.
   void reduce(int i) {
     const Node& node = graph_.node(i);
-    b_.graph().set_location(node.location);
+    b_.graph().set_origin(node.origin);
     const Value exact = rewrite_[node.operands[0]], wide = b_.widen(exact);
     const Value moved = b_.cast(off(wide, b_.mul(wide, sign_ * rounding_.elements)), b_.dtype(exact));
     rewrite_.set({i, 0}, b_.graph().add(*node.op, {moved}, node.attributes));

@@ -24,7 +24,7 @@ struct Clipped {
 /// `norm`: whether it is wanted where nothing is clipped by it.
 Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options, bool norm_wanted) {
   ops::Build b(graph);
-  graph.set_location({"clip", Phase::update});
+  graph.set_origin({"clip", Phase::update});
   if (options.clip_value > 0)
     for (Value& g : gradients)
       g = graph.add("clamp", {g}, {{"low", -options.clip_value}, {"high", options.clip_value}});
@@ -121,7 +121,7 @@ struct Updates {
   /// The moving average of what becomes `fresh`.
   void average(const std::string& name, Value fresh) {
     ops::Build b(graph);
-    graph.set_location({name, Phase::update});
+    graph.set_origin({name, Phase::update});
     made.state.push_back("ema." + name);
     const Value old = graph.input(made.state.back(), {f32, b.shape(fresh)});
     const Value moved = b.add(old, b.mul(b.sub(b.widen(fresh), old), scalars.back()));
@@ -136,7 +136,7 @@ struct Updates {
     const Value old = graph.inputs()[p.input];
     const Type type = graph.type(old);
     const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
-    graph.set_location({p.name, Phase::update});
+    graph.set_origin({p.name, Phase::update});
     const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(p.group)];
     Update update{graph, b.widen(old_part), gradient, lr, p.decay, scalars, {}, p.name};
     std::vector<Value> old_state, old_parts;
@@ -253,12 +253,12 @@ void append_update(Differentiated step, const ModelScope& scope, const std::vect
   const Options& options = optimizer.options;
   // Tables keep their gradient as rows where that is enough; clipping sees each row once.
   std::vector<std::optional<RowGradient>> by_rows(step.gradients.size());
-  graph.set_location({"rows", Phase::update});
+  graph.set_origin({"rows", Phase::update});
   for (size_t i = 0; i < by_rows.size(); ++i)
     if (optimizer.rows_suffice(trained[i].decay) && (options.lazy || few_rows(graph, step.gradients[i])))
       if (by_rows[i] = row_gradient(graph, step.gradients[i]); by_rows[i])
         step.gradients[i] = by_rows[i]->values;
-  graph.set_location({"update", Phase::update});
+  graph.set_origin({"update", Phase::update});
   std::vector<Value> scalars;
   for (int i = 0; i < made.scalar_inputs; ++i)
     scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
@@ -270,7 +270,7 @@ void append_update(Differentiated step, const ModelScope& scope, const std::vect
     finite = b.binary("logical_and", finite, all_finite(graph, step.gradients));
   }
   const Clipped clipped = clip(graph, step.gradients, options, made.guard);
-  graph.set_location({"update", Phase::update});
+  graph.set_origin({"update", Phase::update});
   Value sound = finite;
   if (made.guard) {
     const Value limit = scalars[scalars.size() - (made.averages ? 2 : 1)];
@@ -285,7 +285,7 @@ void append_update(Differentiated step, const ModelScope& scope, const std::vect
     made.metrics.push_back("grad_norm");
     outputs.add(clipped.norm, "grad_norm");
   }
-  graph.set_location({"update", Phase::update});
+  graph.set_origin({"update", Phase::update});
   if (scaling) {
     made.metrics.push_back("loss_scale");
     outputs.add(scale.scale, "loss_scale");
@@ -309,7 +309,7 @@ void append_update(Differentiated step, const ModelScope& scope, const std::vect
   if (made.averages)
     for (const auto& [name, fresh] : moved) updates.average(name, fresh);
   for (const Value square : updates.squares) outputs.add(square, "squares");
-  graph.set_location("");
+  graph.set_origin("");
   made.donations = outputs.donations;
   graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
   made.graph = std::move(graph);
@@ -363,7 +363,7 @@ Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
   }
   trace::Captured captured = trace::capture(symbols, wanted);
   if (parameters_as_inputs) captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
-  captured.graph.set_location("");
+  captured.graph.set_origin("");
   captured.graph.set_outputs(captured.values_of(wanted), std::move(names));
   return std::move(captured.graph);
 }

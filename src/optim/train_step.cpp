@@ -211,7 +211,7 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
   for (int i = 0; i < count; ++i)
     if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
   Graph& probe = rewrite.graph();
-  probe.set_location("");
+  probe.set_origin("");
   ops::Build b(probe);
   std::vector<Value> outputs;
   std::vector<int> nodes;
@@ -243,11 +243,11 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
                            k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
                            graph.input_names()[k], what);
     // What stands in no layer has the place of the call: a loss's.
-    const bool in_layer = !node.location.empty() && node.location.layer.find(".cpp:") == std::string::npos;
+    const bool in_layer = !node.origin.empty() && node.origin.layer.find(".cpp:") == std::string::npos;
     return fmt::format("{}{} made {} values ({})", node.op->name,
-                       in_layer                ? fmt::format(" in layer '{}'", node.location.str())
-                       : node.location.empty() ? ""
-                                               : " in the loss",
+                       in_layer              ? fmt::format(" in layer '{}'", node.origin.str())
+                       : node.origin.empty() ? ""
+                                             : " in the loss",
                        what, node.types[0].str());
   }
   return {};

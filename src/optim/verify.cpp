@@ -233,7 +233,7 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
     if (difference <= tolerance * largest + 2 * spread) continue;
     const Node& node = graph.node(sources[i]);
     return fmt::format("{}{} ({}) differs by {:.1e}", node.op->name,
-                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location.str()),
+                       node.origin.empty() ? "" : fmt::format(" in layer '{}'", node.origin.str()),
                        graph.type(sources[i]).str(), largest > 0 ? difference / largest : difference);
   }
   return {};

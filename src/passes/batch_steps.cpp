@@ -49,17 +49,17 @@ Value StepBatcher::emit(Value body_value) {
 
 Value StepBatcher::emit_node(int index) {
   const Node& node = body_.node(index);
-  to_.set_location(node.location);
+  to_.set_origin(node.origin);
   std::vector<Value> operands;
   if (!stacked_[index]) {
     for (const Value& operand : node.operands) operands.push_back(emit(operand));
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     return to_.add_copy(body_, index, std::move(operands));
   }
   if (node.op->op_class == OpClass::reduction) return reduction(node);
   if (node.op->stack) return by_rule(node);
   for (const Value& operand : node.operands) operands.push_back(stack(operand));
-  to_.set_location(node.location);
+  to_.set_origin(node.origin);
   return to_.add(*node.op, operands, node.attributes);
 }
 
@@ -70,12 +70,12 @@ Value StepBatcher::by_rule(const Node& node) {
   // Operands are emitted when the rule asks for them.
   context.value = [&](int k) {
     const Value value = emit(node.operands[k]);
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     return value;
   };
   context.stack = [&](int k) {
     const Value value = stack(node.operands[k]);
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     return value;
   };
   return node.op->stack(context);
@@ -105,7 +105,7 @@ Value StepBatcher::sum_over_steps(Value body_value) {
     // A product that is rounded (mixed precision): its sum is, once.
     if (node.op->converts && is_rounded_product(body_value)) {
       const Value product = sum_over_steps(node.operands[0]);
-      to_.set_location(node.location);
+      to_.set_origin(node.origin);
       return to_.add(*node.op, {product}, node.attributes);
     }
     if (is_product_over_steps(node)) {
@@ -115,19 +115,19 @@ Value StepBatcher::sum_over_steps(Value body_value) {
         return b.reshape(all, {own[0] * own[1], own[2]});
       };
       const Value left = rows(node.operands[0]), right = rows(node.operands[1]);
-      to_.set_location(node.location);
+      to_.set_origin(node.origin);
       return b.matmul(left, right, true, false);
     }
     if (node.op->is(Reduction::sum) && stacked(node.operands[0])) {
       std::vector<int64_t> axes = axes_of(node, body_.type(node.operands[0]).shape.rank());
       for (int64_t& axis : axes) ++axis;
       const Value from = emit(node.operands[0]);
-      to_.set_location(node.location);
+      to_.set_origin(node.origin);
       return b.reshape(b.sum(from, ops::prepended(axes, 0), false), shape);
     }
   }
   const Value all = emit(body_value);
-  to_.set_location(node.location);
+  to_.set_origin(node.origin);
   return b.sum(all, {0}, false);
 }
 

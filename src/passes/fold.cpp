@@ -51,7 +51,7 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
     std::vector<Array> operands;
     for (const Value& operand : node.operands) operands.push_back(constant_of(rewrite, operand, context));
     const std::vector<Array> results = context.evaluate(graph, node, operands);
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     for (size_t r = 0; r < results.size(); ++r)
       rewrite.set({i, static_cast<int32_t>(r)}, rewrite.graph().constant(results[r]));
     return true;

@@ -37,7 +37,7 @@ static Graph fold_scale(const Graph& graph, const PassContext& context) {
           uses[at.node] != 1 || !to.constant_value(rewrite[conv.operands[1]]))
         continue;
       ops::Build build(to);
-      to.set_location(conv.location);
+      to.set_origin(conv.origin);
       Value s = *scale;
       if (divides) s = build.div(build.fill(s, 1), s);
       const Value w = rewrite[conv.operands[1]];

@@ -307,7 +307,7 @@ class Fuser {
   /// Whether a group computes something again that was computed before: it must not move to where that was.
   bool repeats(const Group& group) const {
     return std::any_of(group.members.begin(), group.members.end(),
-                       [&](int m) { return node(m).location.again; });
+                       [&](int m) { return node(m).origin.again; });
   }
 
   /// Whether two groups can be one nest.
@@ -424,7 +424,7 @@ class Fuser {
     const Node& n = node(value.node);
     std::vector<Value> operands;
     for (const Value& operand : n.operands) operands.push_back(emit_into(body, g, operand));
-    body.graph->set_location(n.location);
+    body.graph->set_origin(n.origin);
     const Value added = body.graph->add(*n.op, std::move(operands), n.attributes);
     map_results(body.map, graph_, value.node, added);
     return body.map[value];
@@ -434,13 +434,13 @@ class Fuser {
     Body body;
     const std::vector<Value> results = results_of(g);
     std::vector<Value> outputs;
-    Location location;
+    Origin origin;
     for (const Value& value : results) {
       outputs.push_back(emit_into(body, g, value));
-      if (location.empty()) location = node(value.node).location;
+      if (origin.empty()) origin = node(value.node).origin;
     }
     body.graph->set_outputs(outputs);
-    rewrite.graph().set_location(location);
+    rewrite.graph().set_origin(origin);
     static const Operator& fused = get_operator("fused");
     const Value added =
         rewrite.graph().add_with_body(fused, rewrite.mapped(body.reads), {}, std::move(body.graph));

@@ -101,7 +101,7 @@ class EpilogueFusion {
     const Node& conv = graph_.node(e.convolution);
     Graph& to = rewrite_.graph();
     ops::Build build(to);
-    to.set_location(conv.location);
+    to.set_origin(conv.origin);
     Value bias;
     for (const auto& [subtracted, term] : e.terms) {
       const Value part = *per_channel(to, rewrite_[term]), own = subtracted ? build.neg(part) : part;

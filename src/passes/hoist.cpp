@@ -40,7 +40,7 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
                       carried[node.operands[0].node] && node.types[0].shape.rank() == 2;
     if (!turn) return false;
     ops::Build b(rewrite.graph());
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     const Value turned = b.transpose(rewrite[node.operands[1]], {1, 0});
     rewrite.set({i, 0}, b.matmul(rewrite[node.operands[0]], turned, product->transpose_a));
     return true;
@@ -237,9 +237,9 @@ class Split {
     std::vector<Value> outputs;
     for (const int k : kept_carries_) outputs.push_back(inner[body_.outputs()[k]]);
     for (const Value& value : leaving_) outputs.push_back(inner[value]);
-    loop.set_location("");
+    loop.set_origin("");
     loop.set_outputs(outputs);
-    rewrite_.graph().set_location(node_.location);
+    rewrite_.graph().set_origin(node_.origin);
     if (outputs.empty()) return {};  // nothing is left of the loop
     return ops::add_scan(rewrite_.graph(), over, std::make_shared<const Graph>(std::move(loop)));
   }

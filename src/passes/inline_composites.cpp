@@ -20,7 +20,7 @@ static Graph inline_composites(const Graph& graph, const PassContext& context) {
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     if (!must_inline(graph, node, context.target)) return false;
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     const std::vector<Value> results =
         inline_graph(rewrite.graph(), *node.body, rewrite.mapped(node.operands));
     for (size_t r = 0; r < results.size(); ++r) rewrite.set({i, static_cast<int32_t>(r)}, results[r]);

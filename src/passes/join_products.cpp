@@ -177,16 +177,16 @@ class Joiner {
   }
 
   void emit_joined(const Siblings& siblings) {
-    const Location& first = graph_.node(siblings.products.front()).location;
+    const Origin& first = graph_.node(siblings.products.front()).origin;
     std::string layer = first.layer;
     std::vector<Value> parts;
     emit(common(siblings).node);
     for (const int i : siblings.products) {
-      layer = common_layer(layer, graph_.node(i).location.layer);
+      layer = common_layer(layer, graph_.node(i).origin.layer);
       emit(own(siblings, i).node);
       parts.push_back(rewrite_[own(siblings, i)]);
     }
-    rewrite_.graph().set_location({layer, first.phase});
+    rewrite_.graph().set_origin({layer, first.phase});
     parts = joined(rewrite_.graph(), siblings, rewrite_[common(siblings)], parts, sizes(siblings));
     for (size_t k = 0; k < parts.size(); ++k) rewrite_.set({siblings.products[k], 0}, parts[k]);
   }

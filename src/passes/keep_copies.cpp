@@ -103,7 +103,7 @@ class Keeper {
           why_not = refused->second;
         if (why_not.empty()) kept_.push_back(value);
         copies_.copies.push_back({graph_.input_names()[source_[value.node]], graph_.type(value),
-                                  reader.location, std::move(why_not)});
+                                  reader.origin, std::move(why_not)});
       }
     }
   }
@@ -131,9 +131,9 @@ class Keeper {
     for (const Value& value : kept_) {
       const int parameter = source_[value.node];
       known[graph_.inputs()[parameter]] = rewrite_[graph_.outputs()[output_of_.at(parameter)]];
-      Location location = graph_.node(value).location;
-      location.phase = Phase::update;
-      rewrite_.graph().set_location(std::move(location));
+      Origin origin = graph_.node(value).origin;
+      origin.phase = Phase::update;
+      rewrite_.graph().set_origin(std::move(origin));
       fresh_.push_back(again(rewrite_.graph(), value, known));
     }
   }
@@ -148,7 +148,7 @@ class Keeper {
         known[input] = copies_.make.input(graph_.input_names()[parameter], graph_.type(input));
         copies_.parameters.push_back(parameter);
       }
-      copies_.make.set_location(graph_.node(value).location);
+      copies_.make.set_origin(graph_.node(value).origin);
       outputs.push_back(again(copies_.make, value, known));
     }
     copies_.make.set_outputs(std::move(outputs));
@@ -170,7 +170,7 @@ class Keeper {
     const Node& node = graph_.node(i);
     Graph& to = rewrite_.graph();
     std::vector<Value> operands = rewrite_.mapped(node.operands);
-    to.set_location(node.location.repeated(node.location.phase));
+    to.set_origin(node.origin.repeated(node.origin.phase));
     for (size_t k = 0; k < operands.size(); ++k) {
       const int source = source_[node.operands[k].node];
       if (source < 0 || graph_.is_input(stored(node.operands[k]))) continue;
@@ -178,7 +178,7 @@ class Keeper {
       std::map<Value, Value> known{{parameter, rewrite_[parameter]}};
       operands[k] = again(to, node.operands[k], known);
     }
-    to.set_location(node.location);
+    to.set_origin(node.origin);
     rewrite_.set_all(i, to.add_copy(graph_, i, std::move(operands)));
   }
 

@@ -151,7 +151,7 @@ class LayoutChooser {
     for (size_t r = results.size(); r < node.types.size(); ++r)
       results.push_back(wish.results[r] ? *wish.results[r]
                                         : follow(i, node.types[r].shape, {i, static_cast<int32_t>(r)}));
-    rewrite_.graph().set_location(node.location);
+    rewrite_.graph().set_origin(node.origin);
     std::vector<Value> operands = rewrite_.mapped(node.operands);
     for (size_t k = 0; k < operands.size(); ++k)
       if (wish.operands[k]) operands[k] = in_layout(operands[k], *wish.operands[k]);

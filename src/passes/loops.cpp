@@ -14,7 +14,7 @@ Graph with_bodies(Graph graph, const std::function<Graph(const Graph&)>& change)
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     if (!node.op->runs_body()) return false;
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     const auto changed = [&](const Graph& body) { return change(with_bodies(body, change)); };
     Graph body = node.op->op_class == OpClass::branch
                      ? ops::join_branches(changed(ops::branch_of(*node.body, true)),

@@ -71,7 +71,7 @@ class Narrower {
     if (!node.op->reshapes()) return false;
     const auto narrow = before_widening(to_, rewrite_[node.operands[0]]);
     if (!narrow) return false;
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     const Value moved = to_.add("reshape", {*narrow}, {{"shape", node.types[0].shape}});
     rewrite_.set({i, 0}, to_.add("cast", {moved}, {{"dtype", f32}}));
     return true;
@@ -81,7 +81,7 @@ class Narrower {
     const Node& node = graph_.node(i);
     const size_t count = narrow_operands(node);
     if (count == 0 || node.types[0].dtype != f32 || is_faster_wide(i)) return false;
-    to_.set_location(node.location);
+    to_.set_origin(node.origin);
     std::vector<Value> operands = rewrite_.mapped(node.operands);
     for (size_t k = 0; k < count; ++k) operands[k] = narrowed(to_, operands[k]);
     const Value first = to_.add(*node.op, operands, node.attributes);

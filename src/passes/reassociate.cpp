@@ -137,7 +137,7 @@ static Graph reassociate(const Graph& given, const PassContext& context) {
     const auto best = order(factors, static_cast<double>(node.types[0].shape.count()) / elements);
     const bool better = factors.size() > 2 && best[0].back().cost < kWorthwhile * written;
     if (!better) return false;
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     rewrite.set({i, 0}, multiply(rewrite.graph(), factors, best, 0, factors.size() - 1));
     return true;
   });

@@ -33,7 +33,7 @@ class AttentionFinder {
     rewrite_.go_through([&](int i) {
       const auto found = match(i);
       if (!found) return false;
-      to_.set_location(graph_.node(i).location);
+      to_.set_origin(graph_.node(i).origin);
       rewrite_.set({i, 0}, write(*found));
       return true;
     });

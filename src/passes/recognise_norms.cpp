@@ -31,7 +31,7 @@ bool write_norm(const Graph& graph, int i, Rewriter& rewrite) {
       const auto norm = weight ? ops::centred_norm(graph, product.operands[factor]) : std::nullopt;
       if (!norm) continue;
       ops::Build b(rewrite.graph());
-      rewrite.graph().set_location(end.location);
+      rewrite.graph().set_origin(end.origin);
       const Shape last{end.types[0].shape.back()};
       const Value w = b.reshape(rewrite[*weight], last), offset = b.reshape(rewrite[*bias], last);
       rewrite.set({i, 0}, rewrite.graph().add("layer_norm", {rewrite[norm->x], w, offset},

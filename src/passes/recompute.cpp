@@ -55,7 +55,7 @@ class Recomputer {
       if (!reads_dropped) return false;
       std::vector<Value> operands;
       for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
-      rewrite_.set_all(i, append(i, std::move(operands), node.location));
+      rewrite_.set_all(i, append(i, std::move(operands), node.origin));
       return true;
     });
     return rewrite_.finish();
@@ -64,7 +64,7 @@ class Recomputer {
  private:
   bool given(int i) const { return graph_.node(i).op->is_given(); }
   bool view(int i) const { return graph_.node(i).op->op_class == OpClass::view; }
-  bool forward(int i) const { return !given(i) && graph_.node(i).location.phase == Phase::forward; }
+  bool forward(int i) const { return !given(i) && graph_.node(i).origin.phase == Phase::forward; }
 
   /// The node whose memory a node's result lies in.
   int root(int i) const {
@@ -157,9 +157,9 @@ class Recomputer {
     return length + behind > kLongestChain * forward_cost_;
   }
 
-  Value append(int i, std::vector<Value> operands, Location location) {
+  Value append(int i, std::vector<Value> operands, Origin origin) {
     Graph& to = rewrite_.graph();
-    to.set_location(std::move(location));
+    to.set_origin(std::move(origin));
     return to.add_copy(graph_, i, std::move(operands));
   }
 
@@ -170,7 +170,7 @@ class Recomputer {
     const Node& node = graph_.node(value.node);
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
-    const Value clone = append(value.node, std::move(operands), node.location.repeated(Phase::backward));
+    const Value clone = append(value.node, std::move(operands), node.origin.repeated(Phase::backward));
     clones_[value.node] = clone.node;
     return {clone.node, value.output};
   }

@@ -25,7 +25,7 @@ static Graph round_to_f16(const Graph& graph, const PassContext& context) {
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     if (arithmetic_of(*node.op) != Arithmetic::narrow || node.types[0].dtype != f32) return false;
-    to.set_location(node.location);
+    to.set_origin(node.origin);
     std::vector<Value> operands;
     for (const Value& operand : rewrite.mapped(node.operands)) operands.push_back(through_f16(to, operand));
     rewrite.set({i, 0}, through_f16(to, to.add(*node.op, operands, node.attributes)));

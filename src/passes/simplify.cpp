@@ -16,7 +16,7 @@ Graph simplify(const Graph& graph, const PassContext& context) {
     const Node& node = graph.node(i);
     Value simpler;
     if (!node.operands.empty()) {
-      rewrite.graph().set_location(node.location);
+      rewrite.graph().set_origin(node.origin);
       const std::vector<Value> operands = rewrite.mapped(node.operands);
       for (const Rule* rule : chosen)
         if (simpler = rule->apply(rewrite.graph(), node, operands); simpler.valid()) break;

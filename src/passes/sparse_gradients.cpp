@@ -26,7 +26,7 @@ class SparseGradients {
 
   Graph run() {
     rewrite_.go_through([&](int i) {
-      rewrite_.graph().set_location(graph_.node(i).location);
+      rewrite_.graph().set_origin(graph_.node(i).origin);
       if (is_sparse(i))
         rewrite_.set({i, 0}, gathered(i));
       else if (const Value sum = sum_of_rows(i); sum.valid())

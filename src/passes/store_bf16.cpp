@@ -128,7 +128,7 @@ class Storer {
     if (!reads_narrow && !contains(narrow, 1)) return false;
 
     auto body = std::make_shared<Graph>();
-    body->set_location(node.location);
+    body->set_origin(node.origin);
     std::vector<Value> inside;
     for (size_t k = 0; k < node.operands.size(); ++k) {
       const Value old_input = node.body->inputs()[k];
@@ -154,7 +154,7 @@ class Storer {
       outputs.push_back(narrow[r] ? body->add("cast", {computed[r]}, {{"dtype", narrow_}}) : computed[r]);
     }
     body->set_outputs(outputs);
-    rewrite_.graph().set_location(node.location);
+    rewrite_.graph().set_origin(node.origin);
     const Value added =
         rewrite_.graph().add_with_body(*node.op, rewrite_.mapped(node.operands), node.attributes, body);
     for (size_t r = 0; r < computed.size(); ++r) {

@@ -58,7 +58,7 @@ Graph merge_scans(const Graph& graph) {
             r < carries ? static_cast<int32_t>(r) : stack_of(graph.node(j).body->outputs()[r]);
     auto body = std::make_shared<Graph>(*first.body);
     body->set_outputs(outputs);
-    rewrite.graph().set_location(first.location);
+    rewrite.graph().set_origin(first.origin);
     const Value added = rewrite.graph().add_with_body(*first.op, rewrite.mapped(first.operands),
                                                       first.attributes, std::move(body));
     for (const auto& [old_value, result] : result_of) rewrite.set(old_value, {added.node, result});
@@ -105,7 +105,7 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
   }
   if (outputs.size() == body.outputs().size() && inputs.size() == node.operands.size()) return false;
   if (outputs.empty() || !contains(read, 1)) return false;  // dead as a whole: left to dead-code elimination
-  rewrite.graph().set_location(node.location);
+  rewrite.graph().set_origin(node.origin);
   set_live(rewrite, index, live,
            ops::add_scan(rewrite.graph(), over,
                          std::make_shared<const Graph>(ops::part_of_body(body, inputs, outputs))));
@@ -138,9 +138,9 @@ bool prune_cond(Rewriter& rewrite, int index, const Node& node, const std::vecto
     return false;
   for (int i = 0; i < body.size(); ++i)
     if (needed[i] && !inner.has({i, 0})) inner.copy(i);
-  inner.graph().set_location("");
+  inner.graph().set_origin("");
   inner.graph().set_outputs(inner.mapped(outputs));
-  rewrite.graph().set_location(node.location);
+  rewrite.graph().set_origin(node.origin);
   set_live(rewrite, index, read,
            ops::add_cond(rewrite.graph(), rewrite[node.operands[0]], operands,
                          std::make_shared<const Graph>(std::move(inner.graph()))));
@@ -172,7 +172,7 @@ bool inline_cond(Rewriter& rewrite, int index, const Node& node) {
                                        [](const Type& type) { return is_only_stored(type.dtype); });
   if (!known && (!selectable || !is_little(*node.body))) return false;
   const std::vector<Value> all = rewrite.mapped(node.operands);
-  rewrite.graph().set_location(node.location);
+  rewrite.graph().set_origin(node.origin);
   const auto branch = [&](bool first) {
     return inline_graph(rewrite.graph(), ops::branch_of(*node.body, first), std::span(all).subspan(1));
   };
@@ -180,7 +180,7 @@ bool inline_cond(Rewriter& rewrite, int index, const Node& node) {
   if (!known) {
     const std::vector<Value> others = branch(false);
     ops::Build b(rewrite.graph());
-    rewrite.graph().set_location(node.location);
+    rewrite.graph().set_origin(node.origin);
     for (size_t r = 0; r < results.size(); ++r) results[r] = b.select(all[0], results[r], others[r]);
   }
   for (size_t r = 0; r < results.size(); ++r) rewrite.set({index, static_cast<int32_t>(r)}, results[r]);

@@ -35,8 +35,8 @@ static Graph widen_again(const Graph& graph, const PassContext&) {
     Value& copy = copies[{value.node, phase}];
     if (!copy.valid()) {
       const Node& cast = graph.node(value);
-      const bool own = cast.location.phase == phase;
-      to.set_location(own ? cast.location : cast.location.repeated(phase));
+      const bool own = cast.origin.phase == phase;
+      to.set_origin(own ? cast.origin : cast.origin.repeated(phase));
       copy = to.add(*cast.op, rewrite.mapped(cast.operands), cast.attributes);
     }
     rewrite.set(value, copy);
@@ -44,11 +44,11 @@ static Graph widen_again(const Graph& graph, const PassContext&) {
   rewrite.go_through([&](int i) {
     if (widens(graph, i)) return true;  // not there by itself
     for (const Value& operand : graph.node(i).operands)
-      if (widens(graph, operand.node)) copy_for(operand, graph.node(i).location.phase);
+      if (widens(graph, operand.node)) copy_for(operand, graph.node(i).origin.phase);
     return false;
   });
   for (const Value& output : graph.outputs())
-    if (!rewrite.has(output)) copy_for(output, graph.node(output).location.phase);
+    if (!rewrite.has(output)) copy_for(output, graph.node(output).origin.phase);
   return rewrite.finish();
 }
 

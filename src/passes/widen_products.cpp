@@ -33,7 +33,7 @@ static Graph widen_products(const Graph& graph, const PassContext& context) {
     if (node.body || arithmetic_of(*node.op) != Arithmetic::narrow) return false;
     const std::optional<DType> narrow = rounded_to(graph, node);
     if (!narrow || computes(context.target, *narrow)) return false;
-    to.set_location(node.location);
+    to.set_origin(node.origin);
     ops::Build b(to);
     std::vector<Value> operands = rewrite.mapped(node.operands);
     for (Value& operand : operands)

@@ -17,7 +17,7 @@ Graph share_constants(const Graph& graph) {
   rewrite.go_through([&](int i) {
     const Array* const constant = graph.constant_value({i, 0});
     if (!constant || constant->bytes() < kLeastShared) return false;
-    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.graph().set_origin(graph.node(i).origin);
     rewrite.set({i, 0}, rewrite.graph().constant(shared_constant(*constant)));
     return true;
   });

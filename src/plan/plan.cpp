@@ -77,7 +77,7 @@ class Planner {
           index = i;
         }
         std::string label = fmt::format("{} {}{}", node.types[r].str(), node.op->name,
-                                        node.location.empty() ? "" : " in " + node.location.str());
+                                        node.origin.empty() ? "" : " in " + node.origin.str());
         storage_of_[i].push_back(new_storage(kind, index, node.types[r].bytes(), std::move(label)));
       }
     }
@@ -224,7 +224,7 @@ class Planner {
   double small_time(const PlannedLaunch& launch) const {
     const auto* kernel = dynamic_cast<const ChunkedKernel*>(launch.kernel.get());
     // What is computed again is not to be there earlier than it must.
-    if (!kernel || graph().node(launch.node).location.again) return 0;
+    if (!kernel || graph().node(launch.node).origin.again) return 0;
     int64_t bytes = kernel->scratch_bytes();
     for (int s : launch.results) bytes += plan_.storages[s].bytes;
     const double time = kernel->nanoseconds();

@@ -51,7 +51,7 @@ class RowCutter {
     }
     std::vector<Value> outputs;
     for (const Value& output : graph_.outputs()) outputs.push_back(emit(output, has_rows(output)));
-    into_.set_location("");
+    into_.set_origin("");
     into_.set_outputs(outputs);
     return std::move(into_);
   }
@@ -111,7 +111,7 @@ class RowCutter {
     std::vector<Value> operands;
     for (size_t k = 0; k < node.operands.size(); ++k)
       operands.push_back(emit(node.operands[k], taken.empty() ? has_rows(node.operands[k]) : taken[k] != 0));
-    into_.set_location(node.location);
+    into_.set_origin(node.origin);
     Value added;
     if (node.op->op_class == OpClass::group)
       added = into_.add_with_body(*node.op, operands, node.attributes, cut_body(node));

@@ -87,7 +87,7 @@ std::vector<LaunchInfo> describe_launches(const Plan& plan) {
     const Node& node = graph.node(planned.node);
     LaunchInfo info;
     info.operation = operation_of(node);
-    info.location = node.location;
+    info.origin = node.origin;
     info.provider = planned.provider;
     info.kernel = planned.kernel->description();
     info.declined = planned.declined;

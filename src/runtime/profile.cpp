@@ -98,7 +98,7 @@ Profile make_profile(std::vector<LaunchInfo> launches, const std::vector<std::ve
     for (size_t l = 0; l < p.launches.size(); ++l)
       p.launches[l].seconds += share * seconds_between(at[l], at[l + 1]);
   }
-  for (const LaunchProfile& l : p.launches) p.phases[static_cast<int>(l.info.location.phase)] += l.seconds;
+  for (const LaunchProfile& l : p.launches) p.phases[static_cast<int>(l.info.origin.phase)] += l.seconds;
   const size_t typical = counted[counted.size() / 2];
   p.typical_marks = marks[typical];
   p.typical_times = runs[typical];
@@ -114,9 +114,9 @@ std::string kind_of(const LaunchInfo& launch) {
 }
 
 std::string layer_of(const LaunchInfo& launch, int depth) {
-  std::string layer = launch.location.place();
+  std::string layer = launch.origin.place();
   const size_t dot = layer.rfind('.');
-  if (launch.location.phase == Phase::update && dot != std::string::npos) layer.resize(dot);
+  if (launch.origin.phase == Phase::update && dot != std::string::npos) layer.resize(dot);
   for (size_t d = 0, from = 0; d < static_cast<size_t>(depth); ++d) {
     const size_t at = layer.find('.', from);
     if (at == std::string::npos) break;
@@ -138,7 +138,7 @@ std::vector<LaunchGroup> group_launches(std::span<const LaunchProfile> launches,
     group.roof += l.roof.seconds();
     group.compute_roof += l.roof.compute;
     group.memory_roof += l.roof.memory;
-    group.phase_seconds[static_cast<int>(l.info.location.phase)] += l.seconds;
+    group.phase_seconds[static_cast<int>(l.info.origin.phase)] += l.seconds;
   }
   std::vector<LaunchGroup> sorted;
   for (auto& [key, group] : groups) {
@@ -154,7 +154,7 @@ std::vector<Advice> advise(const Profile& p) {
   std::vector<Advice> advice;
   const auto percent = [&](double seconds) { return 100 * seconds / std::max(p.seconds, 1e-12); };
   const auto kind_and_phase = [](const LaunchInfo& info) {
-    return fmt::format("{}, {}", kind_of(info), phase_name(info.location.phase));
+    return fmt::format("{}, {}", kind_of(info), phase_name(info.origin.phase));
   };
   for (const LaunchGroup& g : group_launches(p.launches, kind_and_phase)) {
     const double gap = g.seconds - g.roof;

@@ -540,7 +540,7 @@ std::string Program::explain() const {
   for (size_t l = 0; l < all.size(); ++l) {
     const LaunchInfo& launch = all[l];
     text += fmt::format("{}: {}{} -> {} [{}]{}", launch.provider, launch.operation,
-                        launch.location.str().empty() ? "" : " in " + launch.location.str(), launch.types,
+                        launch.origin.str().empty() ? "" : " in " + launch.origin.str(), launch.types,
                         launch.kernel, launch.declined.empty() ? "" : " (declined: " + launch.declined + ")");
     if (l > 0 && wave(l) == wave(l - 1) && impl_->plan.launches[l].chain < 0)
       text += " (together with the one before)";

@@ -54,7 +54,7 @@ class Summary {
     }
     SummaryRow row;
     row.operation = node.op->name;
-    row.name = node.location.layer;
+    row.name = node.origin.layer;
     for (const Type& type : node.types) {
       row.types += (row.types.empty() ? "" : ", ") + type.str();
       row.bytes += static_cast<double>(type.bytes());

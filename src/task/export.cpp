@@ -44,7 +44,7 @@ Graph resizing(const Task& task, const Graph& model, int height, int width) {
     arguments.push_back(graph.input(model.input_names()[i], type));
   }
   for (const auto& [at, frame] : frames) {
-    graph.set_location(model.input_names()[at]);
+    graph.set_origin(model.input_names()[at]);
     arguments[at] = data::frame_pictures(graph, arguments[at], frame);
   }
   graph.set_outputs(inline_graph(graph, model, arguments), model.output_names());

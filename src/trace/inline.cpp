@@ -40,7 +40,7 @@ std::vector<Tensor> inline_graph(const Graph& graph, std::span<const Tensor> inp
       tensors[{i, 0}] = Tensor(*constant);
       continue;
     }
-    const LayerScope scope(node.location.layer);
+    const LayerScope scope(node.origin.layer);
     std::vector<Tensor> operands;
     for (const Value operand : node.operands) operands.push_back(tensors.at(operand));
     Attributes attributes = node.attributes;

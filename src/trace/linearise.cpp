@@ -105,11 +105,11 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
   for (const Tensor& leaf : linear.leaves)
     if (!given.contains(key_of(leaf)))
       given[key_of(leaf)] = graph.input(fmt::format("x{}", graph.inputs().size()), leaf.type());
-  const Location outer = graph.location();
+  const Origin outer = graph.origin();
   for (const TensorNode* node : linear.operations) {
     std::vector<Value> operands;
     for (const Tensor& operand : node->operands) operands.push_back(given.at(key_of(operand)));
-    graph.set_location(node->location);
+    graph.set_origin(node->location);
     const Value added =
         node->body ? graph.add_with_body(*node->op, std::move(operands), node->attributes, node->body)
                    : graph.add(*node->op, std::move(operands), node->attributes);
@@ -118,7 +118,7 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
       given[{node, output}] = {added.node, output};
     }
   }
-  graph.set_location(outer);
+  graph.set_origin(outer);
   return given;
 }
 
@@ -143,7 +143,7 @@ Captured capture(std::span<const Tensor> inputs, std::span<const Tensor> outputs
     }
     if (node.is_symbol())
       fail<TypeError>("'{}' is not an input of this graph; give it a value or make it an input", node.name);
-    captured.graph.set_location(node.name);
+    captured.graph.set_origin(node.name);
     captured.values[key_of(leaf)] = captured.graph.constant(node.values[leaf.output()]);
   }
   captured.values = append(captured.graph, linear, std::move(captured.values));

@@ -103,14 +103,13 @@ Graph replace(const Graph& graph, const Pattern& pattern, const Replacement& rep
     std::optional<Match> match = pattern.match(graph, value);
     if (!match) continue;
     for (auto& [name, part] : *match) part = rewrite[part];
-    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.graph().set_origin(graph.node(i).origin);
     const Value made = replacement(rewrite.graph(), *match);
     if (!made.valid()) continue;
     if (!rewrite.graph().has(made)) fail<InputError>("a replacement gave a value that is not of its graph");
     if (rewrite.graph().type(made) != graph.type(value))
       fail<TypeError>("a value of type {} at {} cannot be replaced by one of type {}",
-                      graph.type(value).str(), graph.node(i).location.str(),
-                      rewrite.graph().type(made).str());
+                      graph.type(value).str(), graph.node(i).origin.str(), rewrite.graph().type(made).str());
     rewrite.set(value, made);
   }
   return rewrite.finish();

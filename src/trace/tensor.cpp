@@ -239,8 +239,8 @@ std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> op
       fail<TypeError>("{}: operand {} of {} has no value", node->location, types.size(), op.name);
     types.push_back(operand.type());
   }
-  const Location location = node->location;
-  const TypeContext context{op, types, attributes, location, body.get()};
+  const Origin origin = node->location;
+  const TypeContext context{op, types, attributes, origin, body.get()};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));

@@ -37,7 +37,7 @@ void require_fixed_loss(nn::Module& model, const optim::TrainStep& step) {
   for (int i = 0; i < step.graph().size(); ++i)
     if (const Node& node = step.graph().node(i); node.op->random)
       refuse(fmt::format("the model draws random numbers ({})",
-                         node.location.empty() ? std::string(node.op->name) : node.location.place()));
+                         node.origin.empty() ? std::string(node.op->name) : node.origin.place()));
   const auto& changed = step.graph().output_names();
   for (const nn::Named& buffer : model.buffers())
     if (contains(changed, "new " + buffer.name))

@@ -146,17 +146,17 @@ TEST_CASE("the verifier finds what a pass could break") {
 TEST_CASE("a copied node has the types of what it is given") {
   Graph from;
   const Value a = from.input("a", {f32, {2, 3}}), b = from.input("b", {f32, {3, 4}});
-  from.set_location("head");
+  from.set_origin("head");
   const Value product = from.add("matmul", {a, b});
 
   Graph to;
   const Value same = to.input("a", {f32, {2, 3}}), longer = to.input("longer", {f32, {5, 3}});
   const Value right = to.input("b", {f32, {3, 4}}), wide = to.input("wide", {f64, {3, 4}});
-  to.set_location("tail");
+  to.set_origin("tail");
   const Value like = to.add_copy(from, product.node, {same, right});
   CHECK(to.type(like) == Type{f32, {2, 4}});
   CHECK(to.node(like).attributes == from.node(product).attributes);
-  CHECK(to.node(like).location.layer == "tail");
+  CHECK(to.node(like).origin.layer == "tail");
   CHECK(to.type(to.add_copy(from, product.node, {longer, right})) == Type{f32, {5, 4}});
   const int before = to.size();
   CHECK(type_error([&] { to.add_copy(from, product.node, {same, wide}); }).find("matmul") == 0);

@@ -30,9 +30,9 @@ Graph example() {
   Graph graph;
   ops::Build b(graph);
   const Value x = graph.input("a \"name\"\n", {f32, {Dim::named("batch"), 4}});
-  graph.set_location("stem.scale");
+  graph.set_origin("stem.scale");
   const Value y = b.mul(x, b.broadcast(graph.scalar(f32, 0.1), b.shape(x)));
-  graph.set_location("");
+  graph.set_origin("");
   graph.set_outputs({y, graph.add("relu", {y})}, {"scaled", "positive"});
   return graph;
 }
@@ -55,21 +55,21 @@ TEST_CASE("text parses back to an equal graph") {
   CHECK(Graph::parse(graph.str()) == graph);
   Graph phases;
   const Value x = phases.input("x", {f32, {4}});
-  phases.set_location({"stem", Phase::backward});
+  phases.set_origin({"stem", Phase::backward});
   const Value y = phases.add("relu", {x});
-  phases.set_location({"", Phase::update});
+  phases.set_origin({"", Phase::update});
   phases.set_outputs({phases.add("neg", {y})});
   CHECK(phases.str().find("@\"stem\" backward\n") != std::string::npos);
   CHECK(Graph::parse(phases.str()) == phases);
-  CHECK(Graph::parse(phases.str()).node(2).location.phase == Phase::update);
+  CHECK(Graph::parse(phases.str()).node(2).origin.phase == Phase::update);
   CHECK(Graph::parse(Graph().str()) == Graph());
   Graph repeated;
   const Value z = repeated.input("z", {f32, {4}});
-  repeated.set_location(Location("stem").repeated(Phase::backward));
+  repeated.set_origin(Origin("stem").repeated(Phase::backward));
   repeated.set_outputs({repeated.add("relu", {z})});
   CHECK(repeated.str().find("@\"stem\" backward again\n") != std::string::npos);
   CHECK(Graph::parse(repeated.str()) == repeated);
-  CHECK(Graph::parse(repeated.str()).node(1).location.str() == "stem, again (backward)");
+  CHECK(Graph::parse(repeated.str()).node(1).origin.str() == "stem, again (backward)");
 }
 
 TEST_CASE("every sample of every operator survives its text form") {
@@ -93,7 +93,7 @@ TEST_CASE("bodies that no operator builds are written") {
   middle.set_outputs({{first.node, 1}, first});
   Graph outer;
   const Value c = outer.input("z", {f32, {3}});
-  outer.set_location("here");
+  outer.set_origin("here");
   const Value last =
       outer.add_with_body(get_operator("fused"), {c}, {}, std::make_shared<const Graph>(middle));
   outer.set_outputs({{last.node, 1}});

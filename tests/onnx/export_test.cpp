@@ -93,7 +93,7 @@ TEST_CASE("weights become initialisers and named dimensions stay named") {
   Graph graph;
   const Value x = graph.input("pictures", {f32, {Dim::named("batch"), 4}});
   const Value w = graph.input("head.weight", {f32, {4, 3}});
-  graph.set_location("head");
+  graph.set_origin("head");
   graph.set_outputs({graph.add("matmul", {x, w})}, {"logits"});
   const Array weight = Array::full(f32, {4, 3}, 0.5);
   const std::string model =
@@ -146,7 +146,7 @@ TEST_CASE("a loop that runs backwards is exported as one") {
 TEST_CASE("an operator that ONNX does not have is named with its layer") {
   Graph graph;
   const Value g = graph.input("g", {f32, {1, 2, 4, 4}}), x = graph.input("x", {f32, {1, 3, 6, 6}});
-  graph.set_location("blocks.0.conv");
+  graph.set_origin("blocks.0.conv");
   graph.set_outputs({graph.add("conv2d_weight_grad", {x, g}, {{"weight_shape", Shape{2, 3, 3, 3}}})});
   CHECK_THROWS_WITH_AS(onnx::export_model(graph, {}),
                        doctest::Contains("conv2d_weight_grad (of blocks.0.conv)"), InputError);

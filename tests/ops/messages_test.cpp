@@ -17,7 +17,7 @@ std::string message(std::string_view op, const std::vector<Type>& operands, cons
   Graph graph;
   std::vector<Value> values;
   for (const Type& type : operands) values.push_back(graph.input("x", type));
-  graph.set_location(layer);
+  graph.set_origin(layer);
   return testing::refusal<TypeError>([&] { graph.add(op, values, attributes); });
 }
 

@@ -143,7 +143,7 @@ Graph network() {
   register_all();
   Graph graph;
   const Value x = graph.input("x", {f32, {24, 16}}), w = graph.input("w", {f32, {16, 8}});
-  graph.set_location("bent");
+  graph.set_origin("bent");
   const Value bent = graph.add("test_softcap", {graph.add("matmul", {x, w})}, {{"cap", 1.5}});
   const Value turned = graph.add("test_reversed_rows", {bent});
   const Value sums =
@@ -240,7 +240,7 @@ TEST_CASE(
     const Value x = graph.input("x", {f32, {256, 256}});
     const Value bent = graph.add("test_softcap", {x}, {{"cap", 1.5}});
     Value y = graph.add("sum", {graph.add("matmul", {graph.add("matmul", {x, x}), x})});
-    graph.set_location({"", Phase::backward});
+    graph.set_origin({"", Phase::backward});
     const Value read = graph.add(reader, {bent, x});
     graph.set_outputs({graph.add("sum", {graph.add("cast", {read}, {{"dtype", f32}})}), y});
     const Target target;
@@ -249,7 +249,7 @@ TEST_CASE(
     const Graph result = passes().at("recompute").run(graph, context);
     int again = 0;
     for (int i = 0; i < result.size(); ++i)
-      again += result.node(i).op->name == "test_softcap" && result.node(i).location.again;
+      again += result.node(i).op->name == "test_softcap" && result.node(i).origin.again;
     return again;
   };
   CHECK(repeats("mul") == 1);

@@ -132,7 +132,7 @@ TEST_CASE("copies are kept, made once, and are no inputs or outputs of the user'
   CHECK(program.input_count() == plain.input_count());
   CHECK(program.output_count() == plain.output_count());
   CHECK(program.copies()[0].parameter == "0.weight");
-  CHECK(program.copies()[0].location.layer == "0");
+  CHECK(program.copies()[0].origin.layer == "0");
   twins.run(4);
   CHECK(program.times_copied() == 1);
   CHECK(plain.times_copied() == 0);

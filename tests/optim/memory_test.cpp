@@ -54,7 +54,7 @@ Measured train(const nn::Model& model, const Shape& input, int64_t classes, int6
   result.activations = step.program().arena_bytes();
   result.bytes = result.activations + step.program().bound_bytes();
   for (const LaunchInfo& launch : step.program().launches())
-    result.repeats = result.repeats || launch.location.again;
+    result.repeats = result.repeats || launch.origin.again;
   return result;
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("the first operation that differs from the reference is named") {
   Graph graph;
   const Value x = graph.input("x", {f32, {4, 8}}), w = graph.input("w", {f32, {8, 8}});
   const Value twice = graph.add("add", {x, x});
-  graph.set_location("second layer");
+  graph.set_origin("second layer");
   const Value product = graph.add("matmul", {twice, w});
   graph.set_outputs({graph.add("tanh", {product})});
   Array a(f32, {4, 8}), b(f32, {8, 8});

@@ -52,7 +52,7 @@ Graph three_of(bool common_left, bool ta, bool tb, bool constant) {
   for (const int64_t width : {4, 1, 3}) {
     const Type type{f64, (common_left ? tb : !ta) ? Shape{width, inner} : Shape{inner, width}};
     const Value w = constant ? graph.constant(test::values_for(type, 90 + width)) : graph.input("w", type);
-    graph.set_location({fmt::format("block.{}", results.size())});
+    graph.set_origin({fmt::format("block.{}", results.size())});
     const Value product = common_left ? b.matmul(x, w, ta, tb) : b.matmul(w, x, ta, tb);
     results.push_back(b.add(product, 1.0));
   }
@@ -72,7 +72,7 @@ TEST_CASE("products that share a side become one, however they are stored") {
     // Constants are joined once, not in every run.
     CHECK(test::count(joined, "concat") == (kind & 8 ? 0 : 1));
     for (int i = 0; i < joined.size(); ++i)
-      if (joined.node(i).op->name == "matmul") CHECK(joined.node(i).location.layer == "block");
+      if (joined.node(i).op->name == "matmul") CHECK(joined.node(i).origin.layer == "block");
     check_same(graph, joined);
   }
 }

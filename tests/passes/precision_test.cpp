@@ -270,19 +270,19 @@ TEST_CASE("the gradient of a maximum finds its element, though values between ke
 TEST_CASE("a parameter stored as bf16 is widened for each phase by itself") {
   Graph graph;
   const Value x = graph.input("x", {f32, {16, 32}}), w = graph.input("w", {bf16, {32, 32}});
-  graph.set_location("w");
+  graph.set_origin("w");
   const Value wide = graph.add("cast", {w}, {{"dtype", f32}});
-  graph.set_location("layer");
+  graph.set_origin("layer");
   const Value y = graph.add("matmul", {graph.add("matmul", {x, wide}), wide});
-  graph.set_location({"layer", Phase::backward});
+  graph.set_origin({"layer", Phase::backward});
   const Value back = graph.add("matmul", {y, wide}, {{"transpose_b", true}});
   graph.set_outputs({y, back});
   const Graph result = passes().at("widen-again").run(graph, {Target{}, "fp32", {}});
   result.verify();
-  std::vector<Location> casts;
+  std::vector<Origin> casts;
   for (int i = 0; i < result.size(); ++i)
-    if (result.node(i).op->name == "cast") casts.push_back(result.node(i).location);
-  CHECK(casts == std::vector<Location>{{"w"}, Location("w").repeated(Phase::backward)});
+    if (result.node(i).op->name == "cast") casts.push_back(result.node(i).origin);
+  CHECK(casts == std::vector<Origin>{{"w"}, Origin("w").repeated(Phase::backward)});
   const std::vector<Array> inputs = {random_array({f32, {16, 32}}, 1, -1, 1),
                                      random_array({bf16, {32, 32}}, 2, -1, 1)};
   const auto before = ref::evaluate(graph, inputs), after = ref::evaluate(result, inputs);

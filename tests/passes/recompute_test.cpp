@@ -14,7 +14,7 @@ namespace {
 int repeated(const Graph& graph, std::string_view op) {
   int count = 0;
   for (int i = 0; i < graph.size(); ++i)
-    if (graph.node(i).op->name == op && graph.node(i).location.again) ++count;
+    if (graph.node(i).op->name == op && graph.node(i).origin.again) ++count;
   return count;
 }
 

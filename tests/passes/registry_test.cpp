@@ -25,7 +25,7 @@ Graph sevens_are_eights(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.location.layer != "sevens" || node.op->name != "mul") return false;
+    if (node.origin.layer != "sevens" || node.op->name != "mul") return false;
     Graph& to = rewrite.graph();
     rewrite.set({i, 0}, to.add("mul", {rewrite[node.operands[0]], to.scalar(f32, 8)}));
     return true;
@@ -74,7 +74,7 @@ class OwnProvider final : public OperatorProvider {
 std::vector<double> run_own(bool with_kept) {
   Graph graph;
   const Value x = graph.input("x", {f32, {}});
-  graph.set_location({"sevens"});
+  graph.set_origin({"sevens"});
   const Value product = graph.add("mul", {x, graph.scalar(f32, 7)});
   std::vector<Value> outputs = {product};
   if (with_kept) outputs.push_back(graph.add("test_kept", {x}));

@@ -15,9 +15,9 @@ namespace {
 Program two_launches() {
   Graph graph;
   ops::Build b(graph);
-  graph.set_location("first");
+  graph.set_origin("first");
   const Value y = b.unary("exp", graph.input("x", {f32, {1024}}));
-  graph.set_location("second.part");
+  graph.set_origin("second.part");
   graph.set_outputs({b.unary("neg", y)});
   CompileOptions options;
   options.target = "ref";  // does not fuse
@@ -31,10 +31,10 @@ Machine machine() {
   return m;
 }
 
-LaunchInfo launch(const std::string& operation, Location location, double flops, double bytes) {
+LaunchInfo launch(const std::string& operation, Origin origin, double flops, double bytes) {
   LaunchInfo info;
   info.operation = operation;
-  info.location = std::move(location);
+  info.origin = std::move(origin);
   info.flops = flops;
   info.traffic = {{bytes, 1e9, false}};
   return info;
@@ -47,7 +47,7 @@ TEST_CASE("launches say what they are, what they compute and move, and how far b
   const std::vector<LaunchInfo> launches = program.launches();
   REQUIRE(launches.size() == 2);
   CHECK(launches[0].operation == "exp");
-  CHECK(launches[0].location.layer == "first");
+  CHECK(launches[0].origin.layer == "first");
   CHECK(launches[0].flops == 1024);
   CHECK(launches[0].bytes() == 8192);
   REQUIRE(launches[1].traffic.size() == 2);
@@ -167,8 +167,8 @@ TEST_CASE("a training step knows forward, backward and update, through all passe
   std::map<Phase, double> products;
   bool updates = false;
   for (const LaunchInfo& info : step.program().launches()) {
-    if (info.operation == "matmul") products[info.location.phase] += info.flops;
-    updates = updates || (info.location.phase == Phase::update && info.location.layer == "0.weight");
+    if (info.operation == "matmul") products[info.origin.phase] += info.flops;
+    updates = updates || (info.origin.phase == Phase::update && info.origin.layer == "0.weight");
   }
   const double first = 2.0 * 128 * 64 * 32, second = 2.0 * 128 * 32 * 16;
   CHECK(products[Phase::forward] == first + second);

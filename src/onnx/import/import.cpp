@@ -394,7 +394,7 @@ class Importer : public NestedGraphs {
     const auto version = scope.opsets->find(node.domain);
     const int64_t opset = version == scope.opsets->end() ? 1 : version->second;
     const auto write = [&](Graph& graph, Items values) {
-      graph.set_location(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
+      graph.set_origin(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
       ImportCall one(node, opset, graph, std::move(values), model_.folder, *this,
                      !options_.learning ? nullptr
                      : levels_.empty()  ? &notes_

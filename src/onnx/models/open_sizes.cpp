@@ -73,7 +73,7 @@ class Merge {
     if (one.op != other.op || one.operands != other.operands || one.types.size() != other.types.size())
       depends(index);
     Graph& graph = map_.graph();
-    graph.set_location(one.location);
+    graph.set_origin(one.origin);
     if (const Array* constant = a_.constant_value({index, 0})) {
       map_.set({index, 0}, merged(*constant, *b_.constant_value({index, 0}), index));
       return;
@@ -107,7 +107,7 @@ class Merge {
       else
         added = graph.add(*one.op, operands, std::move(attributes));
     } catch (const TypeError& error) {
-      fail<InputError>("{}: it cannot be had for any {}: {}", one.location.layer, names(), error.what());
+      fail<InputError>("{}: it cannot be had for any {}: {}", one.origin.layer, names(), error.what());
     }
     for (size_t r = 0; r < one.types.size(); ++r) {
       const Shape wanted = merged(one.types[r].shape, other.types[r].shape, index);
@@ -163,7 +163,7 @@ class Merge {
   }
 
   [[noreturn]] void depends(int index) const {
-    const Location& place = a_.node(index).location;
+    const Origin& place = a_.node(index).origin;
     fail<InputError>(
         "{}: what is computed there follows from {} in a way that a graph of any such size cannot say",
         place.empty() ? "a node" : "the node '" + place.layer + "'", names());

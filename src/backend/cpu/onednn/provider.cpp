@@ -35,7 +35,7 @@ class OneDnnProvider : public cpu::ProductProvider {
       return ProductProvider::build(request);
     } catch (const dnnl::error& e) {
       fail<InternalError>("{} at {}: oneDNN cannot build it: {}", request.node.op->name,
-                          request.node.location.str(), e.what());
+                          request.node.origin.str(), e.what());
     }
   }
 };
