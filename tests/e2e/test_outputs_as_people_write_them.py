@@ -258,7 +258,7 @@ def test_a_temporary_file_that_cannot_be_kept_is_said_once(binary, tmp_path):
 
     result = subprocess.run([binary, "data", "head", tmp_path / "d.csv.gz"], capture_output=True, text=True, preexec_fn=limited)
     assert result.returncode == 1
-    assert f": cannot keep what {tmp_path}/d.csv.gz gives: File too large." in result.stderr and "cannot cannot" not in result.stderr
+    assert f": cannot keep the data of {tmp_path}/d.csv.gz: File too large." in result.stderr and "cannot cannot" not in result.stderr
 
 
 # ---- ONNX
