@@ -119,7 +119,7 @@ class Runner:
         cases = next((tree / ".venv/lib").glob("python3*/site-packages/onnx/backend/test/data"), None)
         if cases:
             self.environment.setdefault("MILLRACE_ONNX_CASES", str(cases))
-        for name in ("MILLRACE_CACHE", "MILLRACE_FAULT", "XDG_CACHE_HOME"):
+        for name in ("MILLRACE_CACHE", "MILLRACE_FAULT", "MILLRACE_TEST_CACHE", "XDG_CACHE_HOME"):
             self.environment.pop(name, None)
 
     def commands(self, fault):
