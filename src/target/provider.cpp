@@ -41,15 +41,15 @@ namespace {
 class KernelsProvider final : public OperatorProvider {
  public:
   using WhyNot = std::optional<std::string> (*)(const Graph& graph, const Node& node);
-  KernelsProvider(const std::vector<std::pair<std::string_view, Build>>& kernels, WhyNot why_not)
-      : OperatorProvider("only " + std::string(kernels[0].first), kernels), why_not_(why_not) {}
+  KernelsProvider(const std::vector<std::pair<std::string_view, Build>>& kernels, WhyNot declines)
+      : OperatorProvider("only " + std::string(kernels[0].first), kernels), declines_(declines) {}
   std::string name() const override { return "kernels"; }
 
  private:
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
-    return why_not_ ? why_not_(graph, node) : std::nullopt;
+    return declines_ ? declines_(graph, node) : std::nullopt;
   }
-  WhyNot why_not_;
+  WhyNot declines_;
 };
 
 }  // namespace

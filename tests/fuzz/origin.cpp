@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::refuse_or_take([&] { (void)train::parse_origins(text, "origin.jsonl"); });
   const std::string kept = track::lines_until(text, 5);
   if (kept.size() > text.size() || track::lines_until(kept, 5) != kept) std::abort();
-  (void)track::last_value(text, "hours");
+  (void)track::numbers_of(text, "hours");
   fuzz::refuse_or_take([&] {
     Three output;
     output.calibrate(task::calibration_of(text, output));

@@ -178,5 +178,6 @@ TEST_CASE(
   Program program = Program::compile(graph);
   for (int i = 0; i < 2; ++i) program.bind_input(i, values[static_cast<size_t>(i)].clone());
   program.run();
-  for (int o = 0; o < 2; ++o) CHECK(difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-6);
+  for (int o = 0; o < 2; ++o)
+    CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-6);
 }

@@ -12,8 +12,8 @@ using namespace millrace::train;
 
 namespace {
 
-Origin made_up() {
-  Origin origin = origin_now(7, 3);
+train::Origin made_up() {
+  train::Origin origin = origin_now(7, 3);
   origin.data = {{"train", {"a.csv", 891, 800, "abc"}}, {"test", {"b.csv", 10, 10, "def"}}};
   return origin;
 }
@@ -31,7 +31,7 @@ TEST_CASE("an origin says by what a run was begun, and reads back") {
   write_origin(run, made_up());
   const auto read = read_origins(run);
   REQUIRE(read.size() == 2);
-  const Origin& last = read.back();
+  const train::Origin& last = read.back();
   CHECK(last.step == 7);
   CHECK(last.seed == 3);
   CHECK_FALSE(last.command.empty());
