@@ -1,7 +1,6 @@
 // How far one step moves the weights, and whether the loss or weight decay moves them.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/format.h"
 #include "check/check.h"
@@ -35,9 +34,7 @@ std::vector<Moved> moved_weights(Context& context) {
       step += off * off;
       inward -= off * was[i];
     }
-    if (!std::isfinite(step))
-      all.push_back({p.name, std::numeric_limits<double>::infinity(), 0});
-    else if (size > 0)
+    if (size > 0)
       all.push_back({p.name, std::sqrt(step / size), step > 0 ? inward / std::sqrt(step * size) : 0});
   }
   context.reset();

@@ -1,6 +1,5 @@
 // Mistakes that people make and that no check is named after: one of them must find each.
 #include <doctest/doctest.h>
-#include <limits>
 
 #include "subjects.h"
 
@@ -43,12 +42,9 @@ TEST_CASE("check updates: clipping at next to nothing, a rate times the batch, d
     s.optimizer = optim::sgd();
     s.lr = 1e-9;
   });
-  for (auto& [kind, subject] : planted_kinds()) {
+  for (const auto& [kind, subject] : planted_kinds()) {
     CAPTURE(kind);
     CHECK_PASSES("updates", subject);
-    subject.optimizer = optim::sgd();
-    subject.lr = std::numeric_limits<double>::infinity();  // where a gradient is 0 the step is no number
-    CHECK(finding_of("updates", subject).advice.find("the step is not finite") != std::string::npos);
   }
 }
 

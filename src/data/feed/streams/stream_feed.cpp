@@ -397,8 +397,9 @@ void StreamedFeed::read(StreamLine& from) {
 StreamLine* StreamedFeed::claimable() {
   StreamLine* best = nullptr;
   for (const auto& line : lines_) {
-    const bool there = line->claimed < line->drawn && line->item(line->claimed).what == What::drawn;
-    if (there && (!best || line->claimed - line->taken < best->claimed - best->taken)) best = line.get();
+    while (line->claimed < line->drawn && line->item(line->claimed).what == What::ready) ++line->claimed;
+    if (line->claimed < line->drawn && (!best || line->claimed - line->taken < best->claimed - best->taken))
+      best = line.get();
   }
   return best;
 }
@@ -485,6 +486,7 @@ bool StreamedFeed::take_next(const Until* until) {
   lock.lock();
   next.what = What::empty;
   ++from.taken;
+  from.claimed = std::max(from.claimed, from.taken);
   from.room.notify_one();
   return true;
 }
