@@ -37,7 +37,8 @@ class Scatter : public ChunkedKernel {
   int64_t chunks(int) const override { return outer_ * ranges_; }
   double nanoseconds() const override {
     if (!adds_) return static_cast<double>(axis_ * row_bytes_) / 5 + static_cast<double>(count_) * 10 + 100;
-    return 0.3 * static_cast<double>(outer_ * (axis_ + count_) * (row_bytes_ / 4)) +
+    const int64_t row = row_bytes_ / 4;  // numbers
+    return 0.3 * static_cast<double>(outer_ * (axis_ + count_) * row) +
            static_cast<double>(outer_ * ranges_ * count_);
   }
   std::string description() const override { return fmt::format("{} ranges of the base", outer_ * ranges_); }
