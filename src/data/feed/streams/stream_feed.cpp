@@ -173,9 +173,6 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
   indices_.resize(static_cast<size_t>(options_.batch));
   names_.resize(indices_.size());
   for (const AlignedBytes& array : arrays_) batch_.arrays.emplace_back(array.data(), array.size());
-  batch_.samples = indices_;
-  batch_.names = names_;
-  batch_.valid = options_.batch;
   set_seed(options_.seed);
   for (const auto& line : lines_) line->reader.seek(line->seed, {});
   at_ = {seed_, 0, 0};
