@@ -58,12 +58,23 @@ void each_place(onnx::ImportCall& call, const std::vector<Value>& padded, const 
   }
 }
 
-/// One by one the places of a window, each for all windows at once, put together by `op`.
+/// Windows put together by `op`, one dimension after the other: as many places as the sides of a window have
+/// together, not their product.
 Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::string_view op, double outside) {
-  Value result;
-  each_place(call, {padded(call, x, w, outside)}, w, [&](const std::vector<Value>& parts) {
-    result = result.valid() ? call.b.binary(op, result, parts[0]) : parts[0];
-  });
+  const auto dims = static_cast<size_t>(w.dims);
+  Value result = padded(call, x, w, outside);
+  for (size_t d = 0; d < dims; ++d) {
+    onnx::Windows along = w;
+    along.kernel.assign(dims, 1);
+    along.strides.assign(dims, 1);
+    along.kernel[d] = w.kernel[d];
+    along.strides[d] = w.strides[d];
+    Value sum;
+    each_place(call, {result}, along, [&](const std::vector<Value>& parts) {
+      sum = sum.valid() ? call.b.binary(op, sum, parts[0]) : parts[0];
+    });
+    result = sum;
+  }
   return result;
 }
 
