@@ -62,12 +62,10 @@ FORBIDDEN = {"backend": {"passes", "plan"}}
 # Rooms (a header and its source file are one) that need each other because they are one piece in several
 # files.
 ONE_PIECE = [
-    # The gradient of a loop is made of the gradients of its body, which may hold loops.
-    {"src/autodiff/cond_gradient", "src/autodiff/gradient", "src/autodiff/scan_gradient"},
     # The cache of remote files, and its inside, which the plans of readers see too.
     {"src/data/io/remote_cache", "src/data/io/remote_pieces"},
-    # The plan of a loop holds the plan of its body, and its kernel runs it.
-    {"src/plan/choose_kernels", "src/plan/loop", "src/plan/plan", "src/plan/plan_kernels"},
+    # A plan is made of the kernels of its launches, which are put down in it.
+    {"src/plan/choose_kernels", "src/plan/plan"},
 ]
 LONGEST = 600
 

@@ -1,5 +1,3 @@
-#include "autodiff/cond_gradient.h"
-
 #include <millrace/operator.h>
 
 #include "autodiff/gradient.h"

@@ -4,8 +4,6 @@
 
 #include <millrace/operator.h>
 
-#include "autodiff/cond_gradient.h"
-#include "autodiff/scan_gradient.h"
 #include "base/contains.h"
 #include "base/format.h"
 #include "ops/build.h"

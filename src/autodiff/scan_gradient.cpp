@@ -1,5 +1,3 @@
-#include "autodiff/scan_gradient.h"
-
 #include <algorithm>
 #include <map>
 

@@ -10,7 +10,6 @@
 #include "base/words.h"
 #include "passes/pass.h"
 #include "plan/fastest.h"
-#include "plan/loop.h"
 #include "plan/nearest_choice.h"
 #include "target/shared_constants.h"
 #include "target/tuning_cache.h"

@@ -1,5 +1,3 @@
-#include "plan/loop.h"
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -11,7 +9,9 @@
 #include "base/run_token.h"
 #include "ops/cond.h"
 #include "ops/scan.h"
+#include "plan/choose_kernels.h"
 #include "plan/plan_kernels.h"
+#include "plan/rows.h"
 
 namespace millrace {
 namespace {

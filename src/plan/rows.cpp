@@ -1,3 +1,5 @@
+#include "plan/rows.h"
+
 #include <algorithm>
 #include <map>
 
@@ -6,7 +8,6 @@
 #include "base/contains.h"
 #include "ir/values.h"
 #include "passes/rules/axes.h"
-#include "plan/loop.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,4 @@
 // Loops: compiled against the reference back end, cut into rows or not, on any number of threads.
-#include "plan/loop.h"
-
 #include <cstdlib>
 #include <doctest/doctest.h>
 
@@ -14,6 +12,8 @@
 #include "ops/cond.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
+#include "plan/choose_kernels.h"
+#include "plan/rows.h"
 #include "support/random_scan.h"
 #include "target/device.h"
 

@@ -1,7 +1,8 @@
+#include "plan/rows.h"
+
 #include <doctest/doctest.h>
 
 #include "ops/build.h"
-#include "plan/loop.h"
 
 using namespace millrace;
 
