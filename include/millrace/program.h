@@ -138,7 +138,7 @@ class Program {
   void bind_input(int i, Array array);
   /// The same for an output, which is then written there: it must not overlap an input, nor another output.
   /// InputError when it is written into an input anyway.
-  void bind_output(int i, Array array);
+  void bind_output(int i, const Array& array);
 
   /// TypeError when an input was assigned an array of another type, or an array without memory is bound;
   /// InputError when two inputs share memory and one of them is updated in place.

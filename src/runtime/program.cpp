@@ -479,13 +479,13 @@ void Program::bind_input(int i, Array array) {
     if (from == i) impl_->outputs[output] = bound;
 }
 
-void Program::bind_output(int i, Array array) {
+void Program::bind_output(int i, const Array& array) {
   const Type& type = output(i).type();
   if (array.type() != type)
     fail<TypeError>("output {} has type {}, the array given for it {}", i, type.str(), array.type().str());
   if (impl_->compiled.copies.donations.contains(i))
     fail<InputError>("output {} is written into an input: bind that", i);
-  impl_->outputs[i] = std::move(array);
+  impl_->outputs[i] = array;
   impl_->output_bound = true;
 }
 

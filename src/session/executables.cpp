@@ -65,8 +65,6 @@ Executables::Lease::Lease(Executables& from, std::shared_ptr<Sized> sized, Conte
 
 Executables::Lease::~Lease() { from_.give_back(std::move(sized_), std::move(context_)); }
 
-const Bindings& Executables::Lease::sizes() const { return sized_->sizes; }
-
 std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   const std::lock_guard lock(mutex_);
   auto at =

@@ -43,7 +43,6 @@ class Executables {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     Context& operator*() { return context_; }
-    const Bindings& sizes() const;
 
    private:
     Executables& from_;
