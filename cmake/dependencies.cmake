@@ -23,8 +23,9 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 find_path(XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
-find_library(XGBOOST_LIBRARY xgboost REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_PATH)
+# The parts that are needed, compiled in: loading all of libLLVM takes half of the time of `millrace --help`.
+llvm_map_components_to_libnames(MILLRACE_LLVM orcjit nativecodegen)
 
 # oneDNN comes from PyPI wheels inside the project's virtual environment.
 set(MILLRACE_VENV "${CMAKE_SOURCE_DIR}/.venv" CACHE PATH "Virtual environment that holds oneDNN and Arrow")
@@ -48,9 +49,9 @@ function(millrace_link_dependencies target)
     PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::TIFF ZLIB::ZLIB
             BZip2::BZip2 LibLZMA::LibLZMA nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
             PkgConfig::ICU PkgConfig::ZSTD PkgConfig::XXHASH PkgConfig::CRYPTO PkgConfig::SNDFILE PkgConfig::SOXR
-            PkgConfig::KISSFFT PkgConfig::SQLITE ${XGBOOST_LIBRARY} DNNL::dnnl gomp)
+            PkgConfig::KISSFFT PkgConfig::SQLITE DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
-  target_link_libraries(${target} PRIVATE LLVM-19)
-  target_link_directories(${target} PRIVATE ${LLVM_LIBRARY_DIRS})
+  target_link_libraries(${target} PRIVATE ${MILLRACE_LLVM})
+  target_link_options(${target} PUBLIC -Wl,--gc-sections)
 endfunction()

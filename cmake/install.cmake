@@ -9,6 +9,8 @@ set_target_properties(millrace_shared PROPERTIES
   OUTPUT_NAME millrace EXPORT_NAME millrace VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINKER_LANGUAGE CXX INSTALL_RPATH "$ORIGIN/millrace")
 millrace_link_dependencies(millrace_shared)
+# A program may have an LLVM of its own.
+target_link_options(millrace_shared PRIVATE -Wl,--exclude-libs,ALL)
 target_compile_features(millrace_shared INTERFACE cxx_std_20)
 target_include_directories(millrace_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
@@ -33,8 +35,8 @@ endforeach()
 # Xbyak and others that oneDNN has compiled in.
 install(FILES ${MILLRACE_VENV}/share/doc/onednn/THIRD-PARTY-PROGRAMS DESTINATION ${licenses}/licenses/onednn_cpu_gomp
   OPTIONAL)
-# Headers that are compiled in, where the distribution keeps their licences.
-foreach(package libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libboost-dev)
+# What is compiled in, where the distribution keeps its licence.
+foreach(package llvm-19-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libboost-dev)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION ${licenses}/licenses/${package} OPTIONAL)
 endforeach()
 

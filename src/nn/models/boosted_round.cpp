@@ -1,5 +1,6 @@
 #include "nn/models/boosted_round.h"
 
+#include <dlfcn.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,10 +11,23 @@
 namespace millrace::nn::models {
 namespace {
 
+/// A function of XGBoost's library. It is loaded with the first one that is asked for, and stays: resolving
+/// its symbols would be a fifth of the time that the program takes to begin.
+template <typename Function>
+Function* xgboost(const char* name) {
+  static void* const library = dlopen("libxgboost.so.0", RTLD_NOW | RTLD_LOCAL);
+  void* const found = library ? dlsym(library, name) : nullptr;
+  if (!found)
+    fail<Error>("boosting: libxgboost.so.0, or {} of it, cannot be loaded: install Debian's libxgboost0",
+                name);
+  return reinterpret_cast<Function*>(found);
+}
+#define XGBOOST(name) xgboost<decltype(::name)>(#name)
+
 /// XGBoost's messages begin with a time and a place and end with its stack.
 void require_boosted(int result) {
   if (result == 0) return;
-  std::string said = XGBGetLastError();
+  std::string said = XGBOOST(XGBGetLastError)();
   said = said.substr(0, said.find("\nStack trace"));
   if (const size_t at = said.find(": "); at != std::string::npos && said.starts_with("["))
     said = said.substr(at + 2);
@@ -28,8 +42,8 @@ std::string interface_of(std::span<const float> values, int64_t rows, int64_t co
 }
 
 struct Booster {
-  explicit Booster(DMatrixHandle rows) { require_boosted(XGBoosterCreate(&rows, 1, &handle)); }
-  ~Booster() { XGBoosterFree(handle); }
+  explicit Booster(DMatrixHandle rows) { require_boosted(XGBOOST(XGBoosterCreate)(&rows, 1, &handle)); }
+  ~Booster() { XGBOOST(XGBoosterFree)(handle); }
   Booster(const Booster&) = delete;
   BoosterHandle handle = nullptr;
 };
@@ -63,26 +77,28 @@ BoostedTree tree_of(const nlohmann::json& json) {
 BoostedRows::BoostedRows(const Array& x, std::span<const float> labels, int64_t outputs,
                          std::span<const float> weights)
     : count_(x.shape()[0].size()), outputs_(outputs) {
-  require_boosted(XGDMatrixCreateFromMat(x.as<float>().data(), static_cast<bst_ulong>(count_),
-                                         static_cast<bst_ulong>(x.shape()[1].size()),
-                                         std::numeric_limits<float>::quiet_NaN(), &rows_));
+  require_boosted(XGBOOST(XGDMatrixCreateFromMat)(x.as<float>().data(), static_cast<bst_ulong>(count_),
+                                                  static_cast<bst_ulong>(x.shape()[1].size()),
+                                                  std::numeric_limits<float>::quiet_NaN(), &rows_));
   const int64_t wide = std::ssize(labels) / count_;
-  require_boosted(XGDMatrixSetInfoFromInterface(rows_, "label", interface_of(labels, count_, wide).c_str()));
+  require_boosted(
+      XGBOOST(XGDMatrixSetInfoFromInterface)(rows_, "label", interface_of(labels, count_, wide).c_str()));
   if (!weights.empty())
-    require_boosted(XGDMatrixSetFloatInfo(rows_, "weight", weights.data(), weights.size()));
+    require_boosted(XGBOOST(XGDMatrixSetFloatInfo)(rows_, "weight", weights.data(), weights.size()));
 }
 
-BoostedRows::~BoostedRows() { XGDMatrixFree(rows_); }
+BoostedRows::~BoostedRows() { XGBOOST(XGDMatrixFree)(rows_); }
 
 template <typename Update>
 std::vector<BoostedTree> BoostedRows::trees(const Parameters& parameters, Update&& update) {
   Booster booster(rows_);
   for (const auto& [key, value] : parameters)
-    require_boosted(XGBoosterSetParam(booster.handle, key.c_str(), value.c_str()));
+    require_boosted(XGBOOST(XGBoosterSetParam)(booster.handle, key.c_str(), value.c_str()));
   update(booster.handle);
   bst_ulong length = 0;
   const char* text = nullptr;
-  require_boosted(XGBoosterSaveModelToBuffer(booster.handle, R"({"format":"json"})", &length, &text));
+  require_boosted(
+      XGBOOST(XGBoosterSaveModelToBuffer)(booster.handle, R"({"format":"json"})", &length, &text));
   const auto json = nlohmann::json::parse(std::string_view(text, length));
   std::vector<BoostedTree> made;
   for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
@@ -92,18 +108,19 @@ std::vector<BoostedTree> BoostedRows::trees(const Parameters& parameters, Update
 }
 
 std::vector<BoostedTree> BoostedRows::round(const Parameters& parameters, std::span<const float> margins) {
-  require_boosted(
-      XGDMatrixSetInfoFromInterface(rows_, "base_margin", interface_of(margins, count_, outputs_).c_str()));
-  return trees(parameters,
-               [&](BoosterHandle booster) { require_boosted(XGBoosterUpdateOneIter(booster, 0, rows_)); });
+  require_boosted(XGBOOST(XGDMatrixSetInfoFromInterface)(rows_, "base_margin",
+                                                         interface_of(margins, count_, outputs_).c_str()));
+  return trees(parameters, [&](BoosterHandle booster) {
+    require_boosted(XGBOOST(XGBoosterUpdateOneIter)(booster, 0, rows_));
+  });
 }
 
 std::vector<BoostedTree> BoostedRows::round(const Parameters& parameters, std::span<const float> gradients,
                                             std::span<const float> hessians) {
   return trees(parameters, [&](BoosterHandle booster) {
     // XGBoost does not write to them.
-    require_boosted(XGBoosterBoostOneIter(booster, rows_, const_cast<float*>(gradients.data()),
-                                          const_cast<float*>(hessians.data()), gradients.size()));
+    require_boosted(XGBOOST(XGBoosterBoostOneIter)(booster, rows_, const_cast<float*>(gradients.data()),
+                                                   const_cast<float*>(hessians.data()), gradients.size()));
   });
 }
 
