@@ -1,8 +1,11 @@
-// Rows a second of a table: vocabularies learnt, and columns encoded as matrices. `table_encode FILE LABEL`
+// Rows a second of a table: vocabularies learnt, and columns read as the matrices that a model's graph takes.
+// `table_encode FILE LABEL`
 #include <chrono>
 #include <cstdio>
+#include <vector>
 
 #include "data/encode/table_encoder.h"
+#include "data/encode/table_graph.h"
 #include "data/formats/open_dataset.h"
 
 using namespace millrace::data;
@@ -18,12 +21,15 @@ int main(int argc, char** argv) {
     const auto dataset = open_dataset(argv[1]);
     seconds[0] = std::min(seconds[0], since(begin));
     TableOptions options;
-    options.label = argv[2];
+    options.leave_out = {argv[2]};
     begin = now();
     const TableEncoder encoder = TableEncoder::learn(*dataset, options);
     seconds[1] = std::min(seconds[1], since(begin));
     begin = now();
-    rows = encoder.encode(*dataset).dense.shape()[0].size();
+    rows = dataset->count();
+    std::vector<double> numbers(static_cast<size_t>(rows * raw_numbers(encoder.dense())));
+    std::vector<int64_t> ids(static_cast<size_t>(rows) * encoder.categories().size());
+    encoder.read_raw(*dataset, 0, rows, numbers.data(), ids.data());
     seconds[2] = std::min(seconds[2], since(begin));
   }
   const char* const what[] = {"open", "learn", "encode"};

@@ -1,4 +1,4 @@
-# Every library Millrace links, in one place. deps/ lists the packages they come from.
+# Every library Millrace links or loads, in one place. deps/ lists the packages they come from.
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(CURL REQUIRED)
@@ -22,7 +22,7 @@ find_package(LibLZMA REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
-find_path(XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
+find_library(XGBOOST_LIBRARY xgboost REQUIRED)  # loaded when it is needed (src/nn/models/boosted_round.cpp)
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_PATH)
 # The parts that are needed, compiled in: loading all of libLLVM takes half of the time of `millrace --help`.
 llvm_map_components_to_libnames(MILLRACE_LLVM orcjit nativecodegen)
@@ -53,5 +53,5 @@ function(millrace_link_dependencies target)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
   target_link_libraries(${target} PRIVATE ${MILLRACE_LLVM})
-  target_link_options(${target} PUBLIC -Wl,--gc-sections)
+  target_link_options(${target} PUBLIC $<BUILD_INTERFACE:LINKER:--gc-sections,--as-needed>)
 endfunction()

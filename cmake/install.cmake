@@ -9,8 +9,11 @@ set_target_properties(millrace_shared PROPERTIES
   OUTPUT_NAME millrace EXPORT_NAME millrace VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINKER_LANGUAGE CXX INSTALL_RPATH "$ORIGIN/millrace")
 millrace_link_dependencies(millrace_shared)
-# A program may have an LLVM of its own.
-target_link_options(millrace_shared PRIVATE -Wl,--exclude-libs,ALL)
+# A program may have an LLVM of its own and would share what both export: nothing of archives is exported,
+# nor what our own objects have of its templates and inline functions.
+file(WRITE ${CMAKE_BINARY_DIR}/millrace.map "{ local: *llvm*; };\n")
+target_link_options(millrace_shared PRIVATE
+  LINKER:--exclude-libs,ALL,--version-script=${CMAKE_BINARY_DIR}/millrace.map)
 target_compile_features(millrace_shared INTERFACE cxx_std_20)
 target_include_directories(millrace_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 

@@ -15,11 +15,12 @@ namespace millrace {
 /// their weights once.
 void choose_kernels(Plan& plan, const Target& target, const PlanOptions& options, DeviceContext device);
 
-/// The kernel of a loop (loop.cpp), or of a cond (a plan for each branch, of which one is run), whose body
-/// the passes have lowered. Where the rows of the carries (dimension 0) do not touch each other, the rows are
-/// cut into parts that depend on the problem only, and each part runs through all steps by itself: the
-/// threads need not wait for each other, and the values of a part stay in a core's cache. Where they do, the
-/// body's kernels run one after the other on all threads.
+/// The kernel of a loop (loop.cpp): the plan of its body, replayed for every step within one launch; or of a
+/// cond (a plan for each branch, of which one is run), whose body the passes have lowered. Where the rows of
+/// the carries (dimension 0) do not touch each other, the rows are cut into parts that depend on the problem
+/// only, and each part runs through all steps by itself: the threads need not wait for each other, and the
+/// values of a part stay in a core's cache. Where they do, the body's kernels run one after the other on all
+/// threads.
 std::unique_ptr<Kernel> build_control_flow(const KernelRequest& request, const Target& target,
                                            DeviceContext device);
 

@@ -32,7 +32,7 @@ def test_licences_of_what_is_shipped_and_compiled_in_are_installed(consumer):
     for library in ("onednn_cpu_gomp", "pyarrow"):
         assert any((found / library).iterdir()), library
     assert "Xbyak" in (found / "onednn_cpu_gomp/THIRD-PARTY-PROGRAMS").read_text()
-    for package in ("libcli11-dev", "libtomlplusplus-dev", "nlohmann-json3-dev", "libboost-dev"):
+    for package in ("llvm-19-dev", "libfmt-dev", "libcli11-dev", "libtomlplusplus-dev", "nlohmann-json3-dev", "libboost-dev"):
         if Path(f"/usr/share/doc/{package}/copyright").exists():
             assert (found / package / "copyright").stat().st_size > 0, package
 
@@ -83,4 +83,13 @@ def test_installed_program_reads_parquet_wherever_it_is_moved(tmp_path):
     for path in tmp_path.glob("loaded.*"):
         path.unlink()
     run(tmp_path / "moved/bin/millrace", "--help", env=env)
-    assert not any("libarrow" in path.read_text() for path in tmp_path.glob("loaded.*"))
+    loaded = "".join(path.read_text() for path in tmp_path.glob("loaded.*"))
+    assert "libdnnl" in loaded and not [name for name in ("libarrow", "libxgboost", "libLLVM", "libz3") if name in loaded]
+
+
+def test_installed_library_keeps_its_llvm_to_itself(consumer):
+    """A program may have another one."""
+    library = next((consumer[1].parents[1]).glob("lib*/**/libmillrace.so"))
+    shown = run("nm", "-DC", "--defined-only", library)
+    assert "millrace::Session::run" in shown
+    assert not [line for line in shown.splitlines() if "llvm::" in line]

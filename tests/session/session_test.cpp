@@ -102,6 +102,14 @@ TEST_CASE("sizes that a session was prepared for are run as they are") {
   CHECK(session.counts().compiled == 2);
 }
 
+TEST_CASE("sizes that a session is prepared for between two runs are run as they are") {
+  const Session session(session_mlp(), {.executables = 1});
+  (void)session.run({{session_rows(9)}});  // by the one for 12
+  session.prepare({{"batch", 10}});
+  (void)session.run({{session_rows(9)}});
+  CHECK(session.counts().compiled == 2);
+}
+
 TEST_CASE("callers at the same time get what each gets alone") {
   const Session session(session_mlp(64), {.executables = 4});
   const std::vector<int64_t> counts = {1, 5, 8, 20};

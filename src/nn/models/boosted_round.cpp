@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <xgboost/c_api.h>
 
 #include "base/format.h"
@@ -11,15 +10,23 @@
 namespace millrace::nn::models {
 namespace {
 
-/// A function of XGBoost's library. It is loaded with the first one that is asked for, and stays: resolving
-/// its symbols would be a fifth of the time that the program takes to begin.
+/// XGBoost's library, loaded when the first rows are given to it: resolving its symbols would be a fifth of
+/// the time that the program takes to begin. IoError where it is not there.
+void* xgboost_library() {
+  static void* const library = [] {
+    void* const loaded = dlopen("libxgboost.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!loaded)
+      fail<IoError>("boosting needs XGBoost, which cannot be loaded: {}; install Debian's libxgboost0",
+                    dlerror());
+    return loaded;
+  }();
+  return library;
+}
+
 template <typename Function>
 Function* xgboost(const char* name) {
-  static void* const library = dlopen("libxgboost.so.0", RTLD_NOW | RTLD_LOCAL);
-  void* const found = library ? dlsym(library, name) : nullptr;
-  if (!found)
-    fail<Error>("boosting: libxgboost.so.0, or {} of it, cannot be loaded: install Debian's libxgboost0",
-                name);
+  void* const found = dlsym(xgboost_library(), name);
+  if (!found) fail<IoError>("libxgboost.so.0 is of another version of XGBoost: it has no {}", name);
   return reinterpret_cast<Function*>(found);
 }
 #define XGBOOST(name) xgboost<decltype(::name)>(#name)
@@ -74,6 +81,14 @@ BoostedTree tree_of(const nlohmann::json& json) {
 
 }  // namespace
 
+std::vector<BoostedTree> boosted_trees(std::string_view text) {
+  const auto json = nlohmann::json::parse(text);
+  std::vector<BoostedTree> made;
+  for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
+    made.push_back(tree_of(tree));
+  return made;
+}
+
 BoostedRows::BoostedRows(const Array& x, std::span<const float> labels, int64_t outputs,
                          std::span<const float> weights)
     : count_(x.shape()[0].size()), outputs_(outputs) {
@@ -99,10 +114,7 @@ std::vector<BoostedTree> BoostedRows::trees(const Parameters& parameters, Update
   const char* text = nullptr;
   require_boosted(
       XGBOOST(XGBoosterSaveModelToBuffer)(booster.handle, R"({"format":"json"})", &length, &text));
-  const auto json = nlohmann::json::parse(std::string_view(text, length));
-  std::vector<BoostedTree> made;
-  for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
-    made.push_back(tree_of(tree));
+  std::vector<BoostedTree> made = boosted_trees({text, length});
   MILLRACE_CHECK(std::ssize(made) == outputs_, "XGBoost made {} trees, not {}", made.size(), outputs_);
   return made;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct BoostedTree {
   std::vector<float> threshold;
   std::vector<uint8_t> missing;
 };
+
+/// The trees of a model that XGBoost saved as JSON.
+std::vector<BoostedTree> boosted_trees(std::string_view json);
 
 /// The samples as XGBoost keeps them.
 class BoostedRows {

@@ -59,7 +59,8 @@ void each_place(onnx::ImportCall& call, const std::vector<Value>& padded, const 
 }
 
 /// Windows put together by `op`, one dimension after the other: as many places as the sides of a window have
-/// together, not their product.
+/// together, not their product. (Sums, and what each of equal maxima gets of a gradient, are rounded in that
+/// order.)
 Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::string_view op, double outside) {
   const auto dims = static_cast<size_t>(w.dims);
   Value result = padded(call, x, w, outside);
