@@ -12,16 +12,21 @@
 namespace millrace {
 namespace {
 
-/// Large arrays ask for huge pages: tables are read in rows that lie anywhere.
+/// Large arrays ask for huge pages: tables are read in rows that lie anywhere. Small ones, such as scalars
+/// and the results of small networks, are aligned here: malloc() keeps such blocks at hand, aligned_alloc()
+/// none.
 std::shared_ptr<void> allocate(int64_t bytes) {
-  const size_t page = bytes < (64 << 20) ? 64 : 2 << 20;
+  constexpr size_t line = 64, small = 960;
+  const size_t page = bytes < (64 << 20) ? line : 2 << 20;
   const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + page - 1) / page * page;
-  void* data = std::aligned_alloc(page, rounded);
-  if (!data)
+  void* const block = rounded <= small ? std::malloc(rounded + line) : std::aligned_alloc(page, rounded);
+  if (!block)
     fail<Error>("{:.1f} MB of memory for an array could not be had", static_cast<double>(bytes) / 1e6);
-  if (page > 64) madvise(data, rounded, MADV_HUGEPAGE);
+  if (page > line) madvise(block, rounded, MADV_HUGEPAGE);
+  void* const data = reinterpret_cast<void*>(
+      (reinterpret_cast<uintptr_t>(block) + (rounded <= small ? line - 1 : 0)) & ~(line - 1));
   std::memset(data, 0, rounded);
-  return {data, std::free};
+  return {data, [block](void*) { std::free(block); }};
 }
 
 uint64_t next_id() {
