@@ -12,22 +12,53 @@
 namespace millrace {
 namespace {
 
-/// Large arrays ask for huge pages: tables are read in rows that lie anywhere. Small ones, such as scalars
-/// and the results of small networks, are aligned here: malloc() keeps such blocks at hand, aligned_alloc()
-/// none.
-std::shared_ptr<void> allocate(int64_t bytes) {
-  constexpr size_t line = 64, small = 960;
-  const size_t page = bytes < (64 << 20) ? line : 2 << 20;
-  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + page - 1) / page * page;
-  void* const block = rounded <= small ? std::malloc(rounded + line) : std::aligned_alloc(page, rounded);
-  if (!block)
-    fail<Error>("{:.1f} MB of memory for an array could not be had", static_cast<double>(bytes) / 1e6);
-  if (page > line) madvise(block, rounded, MADV_HUGEPAGE);
-  void* const data = reinterpret_cast<void*>(
-      (reinterpret_cast<uintptr_t>(block) + (rounded <= small ? line - 1 : 0)) & ~(line - 1));
-  std::memset(data, 0, rounded);
-  return {data, [block](void*) { std::free(block); }};
+constexpr size_t kLine = 64;  // bytes
+
+[[noreturn]] void no_memory(size_t bytes) {
+  fail<Error>("{:.1f} MB of memory for an array could not be had", static_cast<double>(bytes) / 1e6);
 }
+
+/// Large arrays ask for huge pages: tables are read in rows that lie anywhere.
+std::shared_ptr<void> allocate(size_t bytes) {
+  const size_t page = bytes < (64 << 20) ? kLine : 2 << 20;
+  const size_t rounded = (bytes + page - 1) / page * page;
+  void* const data = std::aligned_alloc(page, rounded);
+  if (!data) no_memory(bytes);
+  if (page > kLine) madvise(data, rounded, MADV_HUGEPAGE);
+  std::memset(data, 0, rounded);
+  return {data, [](void* block) { std::free(block); }};
+}
+
+/// Small arrays, such as scalars and the results of small networks, are one block with what is shared of
+/// them: the result of a run of a microsecond is not worth three.
+constexpr size_t kSmall = 960;
+
+/// Allocates a T with `bytes` of an array behind it, of which `data` tells the place.
+template <typename T>
+struct WithArray {
+  using value_type = T;
+  size_t bytes;
+  void** data;
+
+  WithArray(size_t count, void** place) : bytes(count), data(place) {}
+  template <typename Other>
+  WithArray(const WithArray<Other>& other) : bytes(other.bytes), data(other.data) {}  // NOLINT: rebinding
+
+  T* allocate(size_t count) {
+    const size_t rounded = (bytes + kLine - 1) / kLine * kLine;
+    void* const block = std::malloc(count * sizeof(T) + kLine + rounded);
+    if (!block) no_memory(bytes);
+    *data = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block) + count * sizeof(T) + kLine - 1) &
+                                    ~(kLine - 1));
+    std::memset(*data, 0, rounded);
+    return static_cast<T*>(block);
+  }
+  void deallocate(T* block, size_t /*count*/) { std::free(block); }
+  template <typename Other>
+  bool operator==(const WithArray<Other>&) const {
+    return true;
+  }
+};
 
 uint64_t next_id() {
   static std::atomic<uint64_t> last{0};
@@ -67,8 +98,13 @@ Array::Memory::Memory(std::shared_ptr<void> kept_alive, bool foreign)
     : owner(std::move(kept_alive)), id(next_id()), exposed(foreign) {}
 
 Array::Array(Type type) : type_(storable(std::move(type))), count_(type_.shape.count()) {
-  memory_ = std::make_shared<Memory>(allocate(bytes()), false);
-  data_ = memory_->owner.get();
+  const auto wanted = static_cast<size_t>(std::max<int64_t>(bytes(), 1));
+  if (wanted <= kSmall) {
+    memory_ = std::allocate_shared<Memory>(WithArray<Memory>(wanted, &data_), nullptr, false);
+  } else {
+    memory_ = std::make_shared<Memory>(allocate(wanted), false);
+    data_ = memory_->owner.get();
+  }
 }
 
 Array::Array(Type type, void* data, std::shared_ptr<void> owner)

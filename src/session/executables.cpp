@@ -60,13 +60,14 @@ Executables::Executables(SessionModel model, int most, int64_t memory)
                      memory_text(weights), memory_text(memory_));
 }
 
-Executables::Lease::Lease(Executables& from, std::shared_ptr<Sized> sized, Context context)
+Executables::Lease::Lease(Executables& from, std::shared_ptr<Sized> sized, std::unique_ptr<Context> context)
     : from_(from), sized_(std::move(sized)), context_(std::move(context)) {}
 
 Executables::Lease::~Lease() { from_.give_back(std::move(sized_), std::move(context_)); }
 
 std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   const std::lock_guard lock(mutex_);
+  if (!kept_.empty() && kept_.front()->sizes == sizes) return kept_.front();
   auto at =
       std::find_if(kept_.begin(), kept_.end(), [&](const auto& sized) { return sized->sizes == sizes; });
   if (at == kept_.end()) {
@@ -167,7 +168,7 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     give_back_free_memory();
     admit(sized, *executable);
     sized->executable = std::move(executable);
-    const Context& first = sized->idle.emplace_back(make(*sized));
+    const Context& first = *sized->idle.emplace_back(make(*sized));
     const std::lock_guard lock(mutex_);
     choices_.insert(first.program.choices().begin(), first.program.choices().end());
     ++compiled_;
@@ -182,22 +183,22 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
   }
 }
 
-Context Executables::make(const Sized& sized) const {
+std::unique_ptr<Context> Executables::make(const Sized& sized) const {
   std::map<int, Array> arrays;
   for (size_t i = 0; i < model_.inputs.size(); ++i) {
     const Type& type = model_.inputs[i].type;
     arrays[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
   }
   for (const Array& weight : model_.weights) arrays.emplace(static_cast<int>(arrays.size()), weight);
-  Context context{Program(sized.executable, arrays),
-                  std::vector<Array>(model_.inputs.size()),
-                  std::vector<char>(model_.outputs.size(), 0),
-                  {},
-                  {}};
+  auto context = std::make_unique<Context>(Context{Program(sized.executable, arrays),
+                                                   std::vector<Array>(model_.inputs.size()),
+                                                   std::vector<char>(model_.outputs.size(), 0),
+                                                   {},
+                                                   {}});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
-    context.no_inputs.push_back(unbound(context.program.input(static_cast<int>(i)).type()));
+    context->no_inputs.push_back(unbound(context->program.input(static_cast<int>(i)).type()));
   for (size_t o = 0; o < model_.outputs.size(); ++o)
-    context.no_outputs.push_back(unbound(context.program.output(static_cast<int>(o)).type()));
+    context->no_outputs.push_back(unbound(context->program.output(static_cast<int>(o)).type()));
   return context;
 }
 
@@ -207,7 +208,7 @@ Executables::Lease Executables::take(const Bindings& sizes) {
   compile(sized);
   while (sized->idle.empty() && !admit_program(*sized)) sized->freed.wait(lock);
   if (!sized->idle.empty()) {
-    Context context = std::move(sized->idle.back());
+    std::unique_ptr<Context> context = std::move(sized->idle.back());
     sized->idle.pop_back();
     lock.unlock();
     return {*this, std::move(sized), std::move(context)};
@@ -225,13 +226,13 @@ Executables::Lease Executables::take(const Bindings& sizes) {
   }
 }
 
-void Executables::give_back(std::shared_ptr<Sized> sized, Context context) {
+void Executables::give_back(std::shared_ptr<Sized> sized, std::unique_ptr<Context> context) {
   // What waits for the next caller must not keep this one's arrays alive.
-  Program& program = context.program;
-  for (size_t i = 0; i < context.no_inputs.size(); ++i)
-    program.input(static_cast<int>(i)) = context.no_inputs[i];
-  for (size_t o = 0; o < context.lent.size(); ++o)
-    if (std::exchange(context.lent[o], 0)) program.bind_output(static_cast<int>(o), context.no_outputs[o]);
+  Program& program = context->program;
+  for (size_t i = 0; i < context->no_inputs.size(); ++i)
+    program.input(static_cast<int>(i)) = context->no_inputs[i];
+  for (size_t o = 0; o < context->lent.size(); ++o)
+    if (std::exchange(context->lent[o], 0)) program.bind_output(static_cast<int>(o), context->no_outputs[o]);
   {
     const std::lock_guard lock(sized->mutex);
     sized->idle.push_back(std::move(context));

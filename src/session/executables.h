@@ -38,16 +38,16 @@ class Executables {
   /// A context for as long as this lives.
   class Lease {
    public:
-    Lease(Executables& from, std::shared_ptr<Sized> sized, Context context);
+    Lease(Executables& from, std::shared_ptr<Sized> sized, std::unique_ptr<Context> context);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    Context& operator*() { return context_; }
+    Context& operator*() { return *context_; }
 
    private:
     Executables& from_;
     std::shared_ptr<Sized> sized_;
-    Context context_;
+    std::unique_ptr<Context> context_;
   };
   /// Compiles for these sizes where that is yet to be done. InputError where they cannot be, or need more
   /// memory than there may be. Waits for others' runs where only then there is memory.
@@ -67,7 +67,7 @@ class Executables {
     std::mutex mutex;  // of what follows; held while it is compiled
     std::condition_variable freed;
     std::shared_ptr<const Executable> executable;
-    std::vector<Context> idle;  // the one used last is the last one
+    std::vector<std::unique_ptr<Context>> idle;  // the one used last is the last one
     // With Executables::mutex_ held:
     Memory constants;
     int64_t program_bytes = 0;
@@ -78,10 +78,10 @@ class Executables {
   void compile(const std::shared_ptr<Sized>& sized);
   void admit(const std::shared_ptr<Sized>& sized, const Executable& executable);
   bool admit_program(Sized& sized);
-  Context make(const Sized& sized) const;
+  std::unique_ptr<Context> make(const Sized& sized) const;
   int64_t live_bytes(Memory memory) const;
   void refuse(const Sized& sized, int64_t constants, int64_t program) const;
-  void give_back(std::shared_ptr<Sized> sized, Context context);
+  void give_back(std::shared_ptr<Sized> sized, std::unique_ptr<Context> context);
   void let_go(std::shared_ptr<Sized> sized);
 
   const SessionModel model_;

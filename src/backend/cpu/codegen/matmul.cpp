@@ -11,7 +11,8 @@ namespace millrace::codegen {
 
 int64_t Product::rows() const {
   const int64_t width = panel_vectors();
-  const int64_t fit = std::clamp<int64_t>((registers - width - 1) / width, 1, std::min<int64_t>(m, 16));
+  const int64_t fit =
+      std::clamp<int64_t>((registers - width - 1) / (width * parts()), 1, std::min<int64_t>(m, 16));
   const int64_t blocks = (m + fit - 1) / fit;
   return (m + blocks - 1) / blocks;
 }
@@ -112,26 +113,56 @@ class ProductEmitter {
     return b_.CreateMaskedLoad(vector_, at, align, mask(tail), llvm::Constant::getNullValue(vector_));
   }
 
-  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0.
+  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0. Few
+  /// sums are kept in several parts, of every so many k, that do not wait for each other.
   void block(Value* row, int64_t rows, Value* column, int64_t width, int64_t tail) {
-    const int64_t row_step = p_.transpose_a ? 1 : p_.k, k_step = p_.transpose_a ? p_.m : 1;
+    const int64_t row_step = p_.transpose_a ? 1 : p_.k, parts = p_.parts();
     Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));
-    const int64_t right_step = p_.panels_packed ? p_.panel_columns() : p_.n;
     Value* right =
         b_.CreateGEP(float_, buffers_[1], p_.panels_packed ? b_.CreateMul(column, i64_(p_.k)) : column);
+    const auto step = [&](Value* k, int64_t part, std::vector<Value*>& sums) {
+      multiply_add(a, right, k, rows, width, tail, sums.begin() + part * rows * width);
+    };
     llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("sum"), *after = new_block("store");
     b_.CreateBr(body);
     b_.SetInsertPoint(body);
     llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2);
     k->addIncoming(i64_(0), before);
-    std::vector<llvm::PHINode*> sums;
-    for (int64_t i = 0; i < rows * width; ++i) {
-      sums.push_back(b_.CreatePHI(vector_, 2));
-      sums.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
+    std::vector<llvm::PHINode*> begun;
+    for (int64_t i = 0; i < parts * rows * width; ++i) {
+      begun.push_back(b_.CreatePHI(vector_, 2));
+      begun.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
     }
+    std::vector<Value*> sums(begun.begin(), begun.end());
+    for (int64_t part = 0; part < parts; ++part) step(b_.CreateAdd(k, i64_(part)), part, sums);
+    Value* next_k = b_.CreateAdd(k, i64_(parts));
+    k->addIncoming(next_k, body);
+    for (size_t i = 0; i < sums.size(); ++i) begun[i]->addIncoming(sums[i], body);
+    b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64_(p_.k / parts * parts)), body, after);
+    b_.SetInsertPoint(after);
+    for (int64_t rest = p_.k / parts * parts; rest < p_.k; ++rest) step(i64_(rest), rest % parts, sums);
+    for (int64_t half = parts / 2; half > 0; half /= 2)
+      for (int64_t i = 0; i < half * rows * width; ++i)
+        sums[i] = b_.CreateFAdd(sums[i], sums[i + half * rows * width]);
+    Value* y = b_.CreateGEP(float_, buffers_[2], b_.CreateAdd(b_.CreateMul(row, i64_(p_.n)), column));
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < width; ++v) {
+        Value* at = b_.CreateGEP(float_, y, i64_(r * p_.n + v * p_.lanes));
+        if (tail > 0 && v == width - 1)
+          b_.CreateMaskedStore(sums[r * width + v], at, llvm::Align(4), mask(tail));
+        else
+          b_.CreateAlignedStore(sums[r * width + v], at, llvm::Align(4));
+      }
+  }
+
+  /// Adds a's column k times the right side's row k to the sums of a block.
+  void multiply_add(Value* a, Value* right, Value* k, int64_t rows, int64_t width, int64_t tail,
+                    std::vector<Value*>::iterator sums) {
+    const int64_t row_step = p_.transpose_a ? 1 : p_.k, k_step = p_.transpose_a ? p_.m : 1;
+    const int64_t right_step = p_.panels_packed ? p_.panel_columns() : p_.n;
     Value* a_k = b_.CreateGEP(float_, a, b_.CreateMul(k, i64_(k_step)));
     Value* right_k = b_.CreateGEP(float_, right, b_.CreateMul(k, i64_(right_step)));
-    std::vector<Value*> columns, next;
+    std::vector<Value*> columns;
     for (int64_t v = 0; v < width; ++v) {
       int64_t at = v * p_.lanes;
       if (p_.panels_packed) at += v / p_.panel_vectors() * (p_.k - 1) * p_.panel_columns();
@@ -141,24 +172,9 @@ class ProductEmitter {
     for (int64_t r = 0; r < rows; ++r) {
       Value* one = b_.CreateLoad(float_, b_.CreateGEP(float_, a_k, i64_(r * row_step)));
       Value* spread = b_.CreateVectorSplat(static_cast<unsigned>(p_.lanes), one);
-      for (int64_t v = 0; v < width; ++v)
-        next.push_back(
-            b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {spread, columns[v], sums[r * width + v]}));
+      for (int64_t v = 0; v < width; ++v, ++sums)
+        *sums = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {spread, columns[v], *sums});
     }
-    Value* next_k = b_.CreateAdd(k, i64_(1));
-    k->addIncoming(next_k, body);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], body);
-    b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64_(p_.k)), body, after);
-    b_.SetInsertPoint(after);
-    Value* y = b_.CreateGEP(float_, buffers_[2], b_.CreateAdd(b_.CreateMul(row, i64_(p_.n)), column));
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < width; ++v) {
-        Value* at = b_.CreateGEP(float_, y, i64_(r * p_.n + v * p_.lanes));
-        if (tail > 0 && v == width - 1)
-          b_.CreateMaskedStore(next[r * width + v], at, llvm::Align(4), mask(tail));
-        else
-          b_.CreateAlignedStore(next[r * width + v], at, llvm::Align(4));
-      }
   }
 
   const Product& p_;

@@ -50,7 +50,8 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
     nanoseconds_ = std::max(operations, right_bytes) / 100;
     const auto wanted = static_cast<int64_t>(
         std::bit_ceil(static_cast<uint64_t>(std::clamp(nanoseconds_ / kChunkNanoseconds, 1.0, 32.0))));
-    per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
+    outer_ = p_.outer_count();
+    per_chunk_ = (outer_ + wanted - 1) / wanted;
     if (constant)
       packed_ = {shared_form(
           *constant, fmt::format("panels of {}{}", p_.panel_columns(), transpose_b ? ", transposed" : ""),
@@ -77,19 +78,20 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   int stages() const override { return transpose_ ? transpose_->stages() + 1 : 1; }
   int64_t chunks(int stage) const override {
     if (stage < stages() - 1) return transpose_->chunks(stage);
-    return (p_.outer_count() + per_chunk_ - 1) / per_chunk_;
+    return (outer_ + per_chunk_ - 1) / per_chunk_;
   }
   double nanoseconds() const override { return nanoseconds_ + (transpose_ ? transpose_->nanoseconds() : 0); }
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    if (stage < stages() - 1) return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
+    if (transpose_ && stage < transpose_->stages())
+      return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
     const void* const right = transpose_         ? scratch
                               : steady_          ? kept_
                               : !packed_.empty() ? packed_[0].data()
                                                  : operands[1];
     void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;
-    code_->function(buffers, begin, std::min(begin + per_chunk_, p_.outer_count()));
+    code_->function(buffers, begin, std::min(begin + per_chunk_, outer_));
   }
   int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
   std::string description() const override {
@@ -132,7 +134,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   std::unique_ptr<Kernel> kernel_;
   ChunkedKernel* transpose_ = nullptr;  // kernel_
   float* kept_ = nullptr;               // a steady one
-  int64_t per_chunk_ = 1;
+  int64_t outer_ = 1, per_chunk_ = 1;
   double nanoseconds_ = 0;
 };
 
