@@ -221,6 +221,7 @@ void Array::set_int(int64_t i, int64_t value) {
 }
 
 std::vector<double> Array::to_doubles() const {
+  if (type_.dtype == f32) return {as<float>().begin(), as<float>().end()};
   std::vector<double> out(count_);
   for (int64_t i = 0; i < count_; ++i) out[i] = at(i);
   return out;

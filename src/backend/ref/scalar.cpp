@@ -160,15 +160,22 @@ bool compared(ScalarOp op, T a, T b) {
 }
 
 Cell load_cell(const Array& array, int64_t i) {
+  if (array.dtype() == f32) return {.f = array.as<float>()[static_cast<size_t>(i)]};
   if (is_real(array.dtype())) return {.f = array.at(i)};
   return {.u = static_cast<uint64_t>(array.int_at(i))};
 }
 
-void store_cell(Array& array, int64_t i, Cell value) {
-  if (is_real(array.dtype()))
-    array.set(i, value.f);
-  else
-    array.set_int(i, static_cast<int64_t>(value.u));
+void store_cells(Array& array, int64_t begin, std::span<const Cell> values) {
+  if (array.dtype() == f32)
+    return array.edit<float>([&](std::span<float> to) {
+      for (const Cell value : values) to[static_cast<size_t>(begin++)] = static_cast<float>(value.f);
+    });
+  const bool real = is_real(array.dtype());
+  for (const Cell value : values)
+    if (real)
+      array.set(begin++, value.f);
+    else
+      array.set_int(begin++, static_cast<int64_t>(value.u));
 }
 
 Cell constant_cell(DType dtype, double value) {
@@ -304,56 +311,68 @@ Scalar ScalarTape::load_if(Scalar condition, int operand, std::span<const Scalar
   return append(std::move(step));
 }
 
-/// Of a load in its operand.
-int64_t ScalarTape::place(const Step& step, std::span<const Cell> cells) const {
+/// Of a load in its operand, for element i of the block.
+int64_t ScalarTape::place(const Step& step, const Block& block, int64_t i) const {
   const Type& type = operands_[step.a].type();
   int64_t flat = 0;
   for (size_t d = 0; d < step.index.size(); ++d) {
-    const int64_t size = type.shape[d].size(), at = static_cast<int64_t>(cells[step.index[d]].u);
+    const int64_t size = type.shape[d].size(), at = static_cast<int64_t>(block.of(step.index[d])[i].u);
     MILLRACE_CHECK(at >= 0 && at < size, "a load at {} along axis {} of {}", at, d, type.str());
     flat = flat * size + at;
   }
   return flat;
 }
 
+void ScalarTape::fill(const Step& step, const Block& block, Cell* to) const {
+  const auto each = [&](auto&& cell) {
+    for (int64_t i = 0; i < block.count; ++i) to[i] = cell(i);
+  };
+  switch (step.what) {
+    case What::operand:
+      return each([&](int64_t i) { return load_cell(operands_[step.a], block.begin + i); });
+    case What::position:
+      return each([&, stride = block.strides[step.a], size = block.sizes[step.a]](int64_t i) {
+        return Cell{.u = static_cast<uint64_t>((block.begin + i) / stride % size)};
+      });
+    case What::load:
+      return each([&](int64_t i) {
+        if (step.b >= 0 && block.of(step.b)[i].u == 0) return block.of(step.c)[i];
+        return load_cell(operands_[step.a], place(step, block, i));
+      });
+    case What::constant:
+      return each([&](int64_t) { return step.value; });
+    case What::unary:
+      return each([&, dtype = steps_[step.a].dtype, a = block.of(step.a)](int64_t i) {
+        return apply_unary(step.op, dtype, a[i]);
+      });
+    case What::binary:
+      return each([&, dtype = steps_[step.a].dtype, a = block.of(step.a), b = block.of(step.b)](int64_t i) {
+        return apply_binary(step.op, dtype, a[i], b[i]);
+      });
+    case What::select:
+      return each([a = block.of(step.a), b = block.of(step.b), c = block.of(step.c)](int64_t i) {
+        return a[i].u ? b[i] : c[i];
+      });
+    case What::cast:
+      return each([&, from = steps_[step.a].dtype, a = block.of(step.a)](int64_t i) {
+        return apply_cast(from, step.dtype, a[i]);
+      });
+    case What::bitcast:
+      return each([&, from = steps_[step.a].dtype, a = block.of(step.a)](int64_t i) {
+        return apply_bitcast(from, step.dtype, a[i]);
+      });
+  }
+}
+
 void ScalarTape::run(Scalar result, Array& out) const {
   const std::vector<int64_t> sizes = out.shape().sizes(), stride = strides(sizes);
-  std::vector<Cell> cells(steps_.size());
-  for (int64_t i = 0; i < out.count(); ++i) {
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      const Step& step = steps_[s];
-      switch (step.what) {
-        case What::operand:
-          cells[s] = load_cell(operands_[step.a], i);
-          break;
-        case What::position:
-          cells[s] = Cell{.u = static_cast<uint64_t>(i / stride[step.a] % sizes[step.a])};
-          break;
-        case What::load:
-          cells[s] = step.b >= 0 && cells[step.b].u == 0 ? cells[step.c]
-                                                         : load_cell(operands_[step.a], place(step, cells));
-          break;
-        case What::constant:
-          cells[s] = step.value;
-          break;
-        case What::unary:
-          cells[s] = apply_unary(step.op, steps_[step.a].dtype, cells[step.a]);
-          break;
-        case What::binary:
-          cells[s] = apply_binary(step.op, steps_[step.a].dtype, cells[step.a], cells[step.b]);
-          break;
-        case What::select:
-          cells[s] = cells[step.a].u ? cells[step.b] : cells[step.c];
-          break;
-        case What::cast:
-          cells[s] = apply_cast(steps_[step.a].dtype, step.dtype, cells[step.a]);
-          break;
-        case What::bitcast:
-          cells[s] = apply_bitcast(steps_[step.a].dtype, step.dtype, cells[step.a]);
-          break;
-      }
-    }
-    store_cell(out, i, cells[result.id]);
+  const int64_t most = std::min<int64_t>(out.count(), 64);
+  std::vector<Cell> cells(steps_.size() * static_cast<size_t>(most));
+  for (int64_t begin = 0; begin < out.count(); begin += most) {
+    const Block block{begin, std::min(most, out.count() - begin), most, cells.data(), sizes, stride};
+    for (size_t s = 0; s < steps_.size(); ++s)
+      fill(steps_[s], block, cells.data() + s * static_cast<size_t>(most));
+    store_cells(out, begin, {block.of(result.id), static_cast<size_t>(block.count)});
   }
 }
 

@@ -55,8 +55,16 @@ class ScalarTape : public ElementBuilder {
     Cell value = {};
     std::vector<int> index = {};  // of a load
   };
+  /// Elements [begin, begin + count) of the result, of at most `most`: what each step gives for them.
+  struct Block {
+    int64_t begin, count, most;
+    const Cell* cells;
+    std::span<const int64_t> sizes, strides;  // of the result
+    const Cell* of(int step) const { return cells + step * most; }
+  };
   Scalar append(Step step);
-  int64_t place(const Step& step, std::span<const Cell> cells) const;
+  int64_t place(const Step& step, const Block& block, int64_t i) const;
+  void fill(const Step& step, const Block& block, Cell* to) const;
   std::span<const Array> operands_;
   std::vector<Step> steps_;
 };
