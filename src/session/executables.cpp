@@ -222,6 +222,7 @@ Executables::Lease Executables::take(const Bindings& sizes) {
       --sized->programs;
     }
     sized->freed.notify_all();
+    let_go(std::move(sized));
     throw;
   }
 }

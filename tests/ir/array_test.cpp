@@ -6,6 +6,18 @@
 
 using namespace millrace;
 
+TEST_CASE("arrays of any size are aligned, and zero also where memory was used before") {
+  for (const int64_t bytes : {0, 1, 63, 64, 65, 895, 896, 897, 960, 4096})
+    for (int round = 0; round < 3; ++round) {
+      Array array(u8, {bytes});
+      CHECK(reinterpret_cast<uintptr_t>(array.data()) % 64 == 0);
+      for (uint8_t& value : array.as<uint8_t>()) {
+        CHECK(value == 0);
+        value = 0xff;
+      }
+    }
+}
+
 TEST_CASE("an array's stamp is another after every way of writing that leaves no pointer behind") {
   Array array(f32, {4});
   const Array other = Array::full(f32, {4}, 2);

@@ -7,6 +7,7 @@ using namespace millrace;
 namespace {
 
 /// Elements of a row of x and of y that are multiplied with the same element of w: every `step`-th of x.
+/// Where there are none, `x` may lie outside.
 struct Products {
   int64_t x, w, y, count, step;
 };

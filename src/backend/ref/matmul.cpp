@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "backend/ref/registry.h"
 
 using namespace millrace;
@@ -10,14 +13,20 @@ MILLRACE_REF(matmul) {
   const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
   const int64_t inner = a_sizes[a_sizes.size() - (transpose_a ? 2 : 1)];
   const std::vector<double> a = operands[0].to_doubles(), b = operands[1].to_doubles();
-  for (int64_t i = 0; i < out.count(); ++i) {
-    const int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
-    const int64_t a_at = matrix * rows * inner, b_at = matrix * inner * columns;
-    double sum = 0;
-    for (int64_t k = 0; k < inner; ++k)
-      sum += a[a_at + (transpose_a ? k * rows + row : row * inner + k)] *
-             b[b_at + (transpose_b ? column * inner + k : k * columns + column)];
-    out.set(i, sum);
+  const int64_t a_row = transpose_a ? 1 : inner, a_k = transpose_a ? rows : 1;
+  const int64_t b_k = transpose_b ? 1 : columns, b_column = transpose_b ? inner : 1;
+  std::vector<double> sums(static_cast<size_t>(columns));
+  for (int64_t at = 0; at < out.count(); at += columns) {
+    const int64_t matrix = at / (rows * columns), row = at / columns % rows;
+    const double* const from_a = a.data() + matrix * rows * inner + row * a_row;
+    const double* const from_b = b.data() + matrix * inner * columns;
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int64_t k = 0; k < inner; ++k) {
+      const double factor = from_a[k * a_k];
+      for (int64_t column = 0; column < columns; ++column)
+        sums[column] += factor * from_b[k * b_k + column * b_column];
+    }
+    for (int64_t column = 0; column < columns; ++column) out.set(at + column, sums[column]);
   }
   return {out};
 }

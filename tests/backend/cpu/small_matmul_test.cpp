@@ -27,24 +27,11 @@ Shape matrix(int64_t rows, int64_t columns, bool transposed) {
 TEST_CASE(
     "small products agree with the reference for odd sizes, both transposes and any number of threads") {
   const auto provider = cpu::providers().at("small-matmul").make();
-  for (const Sizes& s : std::vector<Sizes>{{1, 1, 1},
-                                           {2, 3, 5},
-                                           {5, 17, 16},
-                                           {7, 9, 33},
-                                           {13, 64, 48},
-                                           {6, 31, 64},
-                                           {29, 14, 130},
-                                           {1, 33, 130},
-                                           {1, 128, 512},
-                                           {1, 65, 64},
-                                           {1, 35, 2},
-                                           {3, 18, 12},
-                                           {2, 40, 77},
-                                           {256, 64, 2},
-                                           {3, 256, 81},
-                                           {100, 100, 100},
-                                           {64, 257, 96},
-                                           {17, 5, 208}})
+  for (const Sizes& s : std::vector<Sizes>{
+           {1, 1, 1},     {2, 3, 5},       {5, 17, 16},   {7, 9, 33},  {13, 64, 48}, {6, 31, 64},
+           {29, 14, 130}, {1, 33, 130},    {1, 128, 512}, {1, 65, 64}, {1, 35, 2},   {3, 18, 12},
+           {1, 37, 12},   {5, 37, 20},     {7, 37, 5},    {1, 33, 77}, {2, 40, 77},  {256, 64, 2},
+           {3, 256, 81},  {100, 100, 100}, {64, 257, 96}, {17, 5, 208}})
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
         for (const Right right : {Right::changes, Right::steady, Right::constant}) {
@@ -78,6 +65,23 @@ TEST_CASE(
           CHECK(test::difference(got[0], ref::evaluate(graph, given)[0]) < 1e-4);
           CHECK(run_kernel(kernel, graph, inputs, one)[0].identical(got[0]));
         }
+}
+
+TEST_CASE("a small product gives a row the same bits alone and in a batch") {
+  const auto provider = cpu::providers().at("small-matmul").make();
+  for (const int64_t n : {5, 12, 20, 64}) {
+    const Array b = random_array({f32, {37, n}}, 2), rows = random_array({f32, {7, 37}}, 1);
+    const auto product = [&](const Array& a) {
+      Graph graph;
+      graph.set_outputs({graph.add("matmul", {graph.input("a", a.type()), graph.constant(b)})});
+      const auto kernel = provider->build({graph, graph.node(graph.outputs()[0]), {{}, {}}, {{}}});
+      return run_kernel(*kernel, graph, std::vector<Array>{a})[0];
+    };
+    Array first(f32, {1, 37});
+    for (int64_t k = 0; k < 37; ++k) first.set(k, rows.at(k));
+    const Array all = product(rows), alone = product(first);
+    for (int64_t i = 0; i < n; ++i) CHECK(alone.at(i) == all.at(i));
+  }
 }
 
 TEST_CASE("small products leave others to oneDNN, and say why") {

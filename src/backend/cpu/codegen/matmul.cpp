@@ -113,8 +113,8 @@ class ProductEmitter {
     return b_.CreateMaskedLoad(vector_, at, align, mask(tail), llvm::Constant::getNullValue(vector_));
   }
 
-  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0. Few
-  /// sums are kept in several parts, of every so many k, that do not wait for each other.
+  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0. Where
+  /// sums are few, each is kept in several parts, of every so many k, that do not wait for each other.
   void block(Value* row, int64_t rows, Value* column, int64_t width, int64_t tail) {
     const int64_t row_step = p_.transpose_a ? 1 : p_.k, parts = p_.parts();
     Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));

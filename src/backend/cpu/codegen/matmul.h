@@ -1,5 +1,5 @@
-// Small matrix products as code of their own: registers hold a block of the result, nothing is packed, and a
-// call costs nothing. Internal to the provider.
+// Small matrix products as code of their own: registers hold a block of the result, only a right side that
+// stays the same is packed, and a call costs nothing. Internal to the provider.
 #pragma once
 
 #include <algorithm>
@@ -24,28 +24,25 @@ struct Product {
 
   int64_t vectors() const { return (n + lanes - 1) / lanes; }
   /// As many columns as leave registers for a block of rows that is not much higher than wide: 4×3 vectors of
-  /// sums on AVX2, 6×4 on AVX-512; on AVX2 6×2 where three would be filled up by much. Fewer than 12 sums
-  /// wait for the multiply-add before, and more so beside a busy SMT sibling (8 reach 55 % of the peak there,
-  /// 12 85 %).
+  /// sums on AVX2, 6×4 on AVX-512. Fewer than 12 sums wait for the multiply-add before, and more so beside a
+  /// busy SMT sibling (8 reach 55 % of the peak there, 12 85 %).
   int64_t panels() const {
-    const auto of = [&](int64_t width) { return (vectors() + width - 1) / width; };
-    if (registers >= 32) return of(4);
-    const bool wasteful = 3 * of(3) * 16 > vectors() * 17;
-    return wasteful && 2 * of(2) < 3 * of(3) ? of(2) : of(3);
+    const int64_t most = registers < 32 ? 3 : 4;
+    return (vectors() + most - 1) / most;
   }
   /// Vectors of a panel; the last may have fewer.
   int64_t panel_vectors() const { return (vectors() + panels() - 1) / panels(); }
   int64_t panel_columns() const { return panel_vectors() * lanes; }
   /// Each sum is kept in so many parts (of every so many k, a power of two) that do not wait for each other,
   /// where a row is too short to give enough sums. It depends on the right side alone: a row's result is the
-  /// same in every batch.
+  /// same in every batch that is computed by this code.
   int64_t parts() const { return vectors() > 2 || k < 32 ? 1 : vectors() == 2 ? 2 : 4; }
   /// Rows of a block: as many as accumulators fit beside the operands of one step, blocks being alike.
   int64_t rows() const;
   int64_t row_blocks() const { return (m + rows() - 1) / rows(); }
-  /// A single row's block has several panels, for more sums.
+  /// A single row's block has two panels, for more sums, or three where these are all.
   int64_t block_vectors() const {
-    return panel_vectors() * (m > 1 ? 1 : registers < 32 && panel_vectors() == 2 ? 4 : 2);
+    return panel_vectors() * (m > 1 || panels() == 1 ? 1 : registers < 32 && panels() == 3 ? 3 : 2);
   }
   int64_t block_columns() const { return block_vectors() * lanes; }
   int64_t column_blocks() const { return (vectors() + block_vectors() - 1) / block_vectors(); }

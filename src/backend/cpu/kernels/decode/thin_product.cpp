@@ -21,8 +21,8 @@ namespace {
 
 constexpr int64_t kMostRows = 16;  // beyond them arithmetic takes longer than reading
 constexpr int64_t kAtOnce = 8;     // rows for which the matrix is read once
-// Of the matrix; less is in a cache, and others are as fast. Those give a row the same bits in batches of any
-// size.
+// Of the matrix; less is in a cache, and others are as fast. Each of those gives a row the same bits in
+// batches of any size.
 constexpr int64_t kLeastBytes = 1 << 20;
 constexpr int64_t kChunkBytes = 96 << 10;
 
