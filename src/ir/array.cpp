@@ -27,7 +27,7 @@ std::shared_ptr<void> allocate(size_t bytes) {
   if (!data) no_memory(bytes);
   if (page > kLine) madvise(data, rounded, MADV_HUGEPAGE);
   std::memset(data, 0, rounded);
-  return {data, [](void* block) { std::free(block); }};
+  return {data, std::free};
 }
 
 /// Small arrays, such as scalars and the results of small networks, are one block with what is shared of

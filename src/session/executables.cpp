@@ -67,13 +67,14 @@ Executables::Lease::~Lease() { from_.give_back(std::move(sized_), std::move(cont
 
 std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   const std::lock_guard lock(mutex_);
-  if (!kept_.empty() && kept_.front()->sizes == sizes) return kept_.front();
   auto at =
       std::find_if(kept_.begin(), kept_.end(), [&](const auto& sized) { return sized->sizes == sizes; });
   if (at == kept_.end()) {
     at = kept_.insert(kept_.end(), std::make_shared<Sized>(sizes));
     std::erase_if(live_, [](const auto& sized) { return sized.expired(); });
     live_.push_back(*at);
+  } else if (at == kept_.begin()) {
+    return *at;  // nothing goes, and nobody need be told
   }
   kept_.splice(kept_.begin(), kept_, at);
   // Who still runs one that goes has it until then.

@@ -120,9 +120,6 @@ class ProductEmitter {
     Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));
     Value* right =
         b_.CreateGEP(float_, buffers_[1], p_.panels_packed ? b_.CreateMul(column, i64_(p_.k)) : column);
-    const auto step = [&](Value* k, int64_t part, std::vector<Value*>& sums) {
-      multiply_add(a, right, k, rows, width, tail, sums.begin() + part * rows * width);
-    };
     llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("sum"), *after = new_block("store");
     b_.CreateBr(body);
     b_.SetInsertPoint(body);
@@ -134,13 +131,16 @@ class ProductEmitter {
       begun.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
     }
     std::vector<Value*> sums(begun.begin(), begun.end());
-    for (int64_t part = 0; part < parts; ++part) step(b_.CreateAdd(k, i64_(part)), part, sums);
+    const auto step = [&](Value* at, int64_t part) {
+      multiply_add(a, right, at, rows, width, tail, sums.begin() + part * rows * width);
+    };
+    for (int64_t part = 0; part < parts; ++part) step(b_.CreateAdd(k, i64_(part)), part);
     Value* next_k = b_.CreateAdd(k, i64_(parts));
     k->addIncoming(next_k, body);
     for (size_t i = 0; i < sums.size(); ++i) begun[i]->addIncoming(sums[i], body);
     b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64_(p_.k / parts * parts)), body, after);
     b_.SetInsertPoint(after);
-    for (int64_t rest = p_.k / parts * parts; rest < p_.k; ++rest) step(i64_(rest), rest % parts, sums);
+    for (int64_t rest = p_.k / parts * parts; rest < p_.k; ++rest) step(i64_(rest), rest % parts);
     for (int64_t half = parts / 2; half > 0; half /= 2)
       for (int64_t i = 0; i < half * rows * width; ++i)
         sums[i] = b_.CreateFAdd(sums[i], sums[i + half * rows * width]);
