@@ -9,9 +9,9 @@
 #include "base/cpu.h"
 #include "base/format.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/TargetSelect.h"
@@ -32,6 +32,31 @@ void check(llvm::Error error, const char* what) {
   if (error) fail<InternalError>("LLVM could not {}: {}", what, llvm::toString(std::move(error)));
 }
 
+/// What turns modules into objects. Setting up LLVM's hundred passes takes about a millisecond, a fifth of
+/// what most nests take, so they are kept; `llc -compile-twice` runs the same ones again, too.
+class ObjectCompiler {
+ public:
+  explicit ObjectCompiler(std::unique_ptr<llvm::TargetMachine> machine) : machine_(std::move(machine)) {
+    llvm::MCContext* context = nullptr;
+    if (machine_->addPassesToEmitMC(passes_, context, stream_))
+      fail<InternalError>("LLVM cannot make objects for this machine");
+  }
+
+  const llvm::TargetMachine& machine() const { return *machine_; }
+
+  std::string operator()(llvm::Module& module) {
+    object_.clear();
+    passes_.run(module);
+    return std::string(object_.data(), object_.size());
+  }
+
+ private:
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  llvm::SmallVector<char, 0> object_;
+  llvm::raw_svector_ostream stream_{object_};
+  llvm::legacy::PassManager passes_;
+};
+
 /// LLVM's compiler and linker for this machine; one in the process, never destroyed (kernels may outlive
 /// static objects).
 class Jit {
@@ -47,7 +72,7 @@ class Jit {
 
  private:
   Jit();
-  std::unique_ptr<llvm::TargetMachine> take_machine();
+  std::unique_ptr<ObjectCompiler> take_compiler();
   std::string make_object(const std::string& text, const EmitFunction& emit_code, const std::string& name);
   std::shared_ptr<const Code> link(const std::string& object, const std::string& name);
 
@@ -59,7 +84,7 @@ class Jit {
   std::atomic<int64_t> compiled_{0}, from_disk_{0}, from_memory_{0}, dylibs_{0};
 
   std::mutex mutex_;  // guards what follows
-  std::vector<std::unique_ptr<llvm::TargetMachine>> machines_;
+  std::vector<std::unique_ptr<ObjectCompiler>> compilers_;
   std::map<std::string, std::shared_ptr<const Code>, std::less<>> kept_;  // by key
 };
 
@@ -85,34 +110,34 @@ Jit::Jit() {
       "find the C library"));
 }
 
-std::unique_ptr<llvm::TargetMachine> Jit::take_machine() {
+std::unique_ptr<ObjectCompiler> Jit::take_compiler() {
   {
     std::lock_guard lock(mutex_);
-    if (!machines_.empty()) {
-      auto machine = std::move(machines_.back());
-      machines_.pop_back();
-      return machine;
+    if (!compilers_.empty()) {
+      auto compiler = std::move(compilers_.back());
+      compilers_.pop_back();
+      return compiler;
     }
   }
-  return check(builder_->createTargetMachine(), "make a target machine");
+  return std::make_unique<ObjectCompiler>(check(builder_->createTargetMachine(), "make a target machine"));
 }
 
 std::string Jit::make_object(const std::string& text, const EmitFunction& emit_code,
                              const std::string& name) {
-  std::unique_ptr<llvm::TargetMachine> machine = take_machine();
+  std::unique_ptr<ObjectCompiler> compiler = take_compiler();
   llvm::LLVMContext context;
   llvm::Module module(name, context);
-  module.setDataLayout(machine->createDataLayout());
-  module.setTargetTriple(machine->getTargetTriple().str());
+  module.setDataLayout(compiler->machine().createDataLayout());
+  module.setTargetTriple(compiler->machine().getTargetTriple().str());
   emit_code(module, name);
   std::string problems;
   llvm::raw_string_ostream stream(problems);
   if (llvm::verifyModule(module, &stream))
     fail<InternalError>("a nest gave invalid code: {}\n{}", problems, text);
-  auto object = check(orc::SimpleCompiler(*machine)(module), "compile a nest");
+  std::string object = (*compiler)(module);
   std::lock_guard lock(mutex_);
-  machines_.push_back(std::move(machine));
-  return object->getBuffer().str();
+  compilers_.push_back(std::move(compiler));
+  return object;
 }
 
 std::shared_ptr<const Code> Jit::link(const std::string& object, const std::string& name) {
