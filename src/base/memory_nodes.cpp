@@ -89,7 +89,8 @@ MemoryNodes::MemoryNodes(const std::string& synthetic) : state_(std::make_unique
 MemoryNodes::~MemoryNodes() = default;
 
 const MemoryNodes& MemoryNodes::here() {
-  static const MemoryNodes nodes;
+  // Never destroyed: the threads of pools that live as long as the process ask to the end.
+  static const MemoryNodes& nodes = *new MemoryNodes;
   return nodes;
 }
 
