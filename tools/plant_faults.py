@@ -72,13 +72,29 @@ def planted(text, fault):
     return text.replace(before + right + after, before + new + after)
 
 
+def planted_texts(faults):
+    """The files that have faults, with all of theirs."""
+    texts = {}
+    for fault in faults:
+        text = texts.get(fault["file"]) or '#include "planted_fault.h"\n' + (ROOT / fault["file"]).read_text(encoding="utf-8")
+        texts[fault["file"]] = planted(text, fault)
+    return texts
+
+
+def check_tests(faults):
+    """That each fault names tests that there are."""
+    tests = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*_test.cpp")]
+    for fault in faults:
+        for part in fault["unit"].split():
+            if not any(part in name for name in tests):
+                sys.exit(f"tools/faults.toml is stale: no file of tests is called {part} ({fault['what']})")
+
+
 def make_tree(tree, faults):
     """Brings the copy up to date, and leaves alone what has not changed."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     wanted = {name: None for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
-    for fault in faults:
-        text = wanted[fault["file"]] or '#include "planted_fault.h"\n' + (ROOT / fault["file"]).read_text(encoding="utf-8")
-        wanted[fault["file"]] = planted(text, fault)
+    wanted.update(planted_texts(faults))
     wanted["src/planted_fault.h"] = HEADER
     if not (tree / ".venv").exists():
         (tree / ".venv").symlink_to((ROOT / ".venv").resolve())
@@ -180,8 +196,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=max(1, len(os.sched_getaffinity(0)) // 2), help="faults tried at the same time")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/faults", help="where the copy is built")
     parser.add_argument("--build-only", action="store_true", help="try no fault yet")
+    parser.add_argument("--check", action="store_true", help="only whether all faults can be planted, and their tests are there")
     options = parser.parse_args()
     faults = read_faults()
+    planted_texts(faults)
+    check_tests(faults)
+    if options.check:
+        return 0
     tree = options.folder.resolve() / "tree"
     tree.mkdir(parents=True, exist_ok=True)
     make_tree(tree, faults)
