@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/is_run.h"
 #include "cli/model_sizes.h"
+#include "optim/kinds.h"
 #include "session/format.h"
 #include "session/summary.h"
 
@@ -36,7 +37,9 @@ Command& StepArguments::declare(Command& command) {
       .option("--precision", precision,
               "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
       .option("--sizes", sizes, sizes_doc)
-      .option("--optimizer", zoo.optimizer, "sgd or adamw, with --model (default adamw)")
+      .option("--optimizer", zoo.optimizer,
+              fmt::format("with --model, with its usual settings (default adamw): {}",
+                          fmt::join(optim::optimizer_kinds().names(), ", ")))
       .flag("--infer", infer, "inference instead of training, with --model or a run folder");
 }
 

@@ -186,7 +186,7 @@ Action declare_pack(Command& command) {
       .option("--name", a->name, "shards are called NAME-000000.tar …; by default as the source")
       .option("--where", a->where,
               "only samples that this is true for, as \"label in (3, 5) and width > 200\"")
-      .option("--shard-samples", a->options.shards.samples, "at most so many pictures a shard")
+      .option("--shard-samples", a->options.shards.samples, "at most so many samples a shard")
       .option("--shard-mb", a->shard_mb, "at most so many MB a shard")
       .option("--max-side", a->max_side, "pictures whose longer side is longer are shrunk to it")
       .option("--resize", a->resize, "pictures whose shorter side is longer are shrunk to it")
@@ -217,6 +217,6 @@ Action declare_pack(Command& command) {
 
 }  // namespace
 
-MILLRACE_VERB(pack){"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack, 20};
+MILLRACE_VERB(pack){"pack", "pack samples from any source into indexed WebDataset shards", declare_pack, 20};
 
 }  // namespace millrace::cli

@@ -304,7 +304,8 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   const Reading reading{task.recipe, learnt.source.samples,
                         {},          learnt.whole ? Reading::Share::train : Reading::Share::all,
                         false,       progress};
-  // Who is fitted, or goes by the loss of all samples, wants each once, as it is, in order.
+  // A model that is fitted, or an optimiser that needs the loss of all samples, takes each once, unchanged,
+  // in order.
   const bool fitted = is_fitted(task.recipe);
   const bool whole = fitted || optim::optimizer_kinds().at(task.recipe.train.optimizer.kind).whole;
   const int64_t count = learnt.source.samples->count();

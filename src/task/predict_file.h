@@ -12,7 +12,7 @@
 
 namespace millrace::task {
 
-/// Who looks on.
+/// How the caller follows a prediction and stops it.
 struct PredictWatch {
   /// Asked between batches: what is done is kept, and the same call goes on from there.
   std::function<bool()> stop;

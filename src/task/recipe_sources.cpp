@@ -1,6 +1,7 @@
 // What a recipe says about where its samples come from.
 #include "base/format.h"
 #include "data/feed/streams/stream_order.h"
+#include "data/order/order.h"
 #include "task/recipe_check.h"
 
 namespace millrace::task {
@@ -14,6 +15,11 @@ void check_stream(const Recipe& recipe) {
                        data.order);
     if (data.epoch_samples > 0)
       fail<InputError>("data.epoch_samples is for streams: set data.stream = true, or leave it out");
+    try {
+      (void)data::parse_order(data.order);
+    } catch (const InputError& error) {
+      fail<InputError>("data.order: {}", error.what());
+    }
     return;
   }
   (void)data::stream_buffer(data.order);

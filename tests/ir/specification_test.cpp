@@ -1,5 +1,6 @@
 // docs/ir.md: its example is a graph, and it names every class, dtype, property and property value that there
 // is.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
 #include <regex>
@@ -127,8 +128,18 @@ TEST_CASE("the specification has all properties, with the values that operators 
   std::map<std::string, std::set<std::string>> said;  // of each property the values
   for (std::string line; std::getline(table, line);) {
     const size_t end = line.find(" | ", 2);
-    for (const std::string& name : all_found(line.substr(0, end), "`(\\w+)`"))
-      said[name] = all_found(line.substr(end + 3, line.find(" | ", end + 3) - end - 3), "`(\\w+)`");
+    const size_t values = line.find(" | ", end + 3);
+    const std::set<std::string> names = all_found(line.substr(0, end), "`(\\w+)`");
+    for (const std::string& name : names)
+      said[name] = all_found(line.substr(end + 3, values - end - 3), "`(\\w+)`");
+    // Each file that asks for them does.
+    for (const std::string& file : all_found(line.substr(values), "`([\\w/]+)`")) {
+      CAPTURE(file);
+      const std::string code = read_text(MILLRACE_DOCS "/../src/" + file + ".cpp");
+      CHECK(std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return std::regex_search(code, std::regex("\\b" + name + "(_of)?\\b"));
+      }));
+    }
   }
 
   // Those that passes ask for stand together in the header, but for the two about windows.
@@ -138,7 +149,7 @@ TEST_CASE("the specification has all properties, with the values that operators 
   REQUIRE(to != std::string::npos);
   const std::string members = std::regex_replace(header.substr(from, to - from), std::regex("//[^\n]*"), "");
   std::set<std::string> declared = all_found(members, "(\\w+)(?: = [^;,]*)?[;,]"), named;
-  declared.insert({"window", "disjoint", "onnx", "onnx_rule"});
+  declared.insert({"window", "disjoint", "flops", "evaluate", "onnx", "onnx_rule", "onnx_opset"});
   for (const auto& [name, values] : said) named.insert(name);
   CHECK(named == declared);
 

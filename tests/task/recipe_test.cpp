@@ -426,6 +426,8 @@ TEST_CASE("what no single key shows is checked") {
   CHECK(says(recipe_error(example_recipe, {"eval.metrics=mae"}),
              "'mae' does not apply to output, of kind class"));
   CHECK(says(recipe_error(example_recipe, {"output.loss=mse"}), "does not apply to an output of kind class"));
+  CHECK(says(recipe_error(example_recipe, {"data.order=shufle"}),
+             "data.order: order \"shufle\" is unknown; did you mean \"shuffle\"?"));
   CHECK(says(recipe_error(example_recipe, {"data.order=shuffle-buffer 10"}), "is for streams"));
   CHECK(says(recipe_error(example_recipe, {"data.stream=true", "data.order=shuffle-buffer 10"}),
              "no epochs of its own"));

@@ -29,6 +29,7 @@ class TransformerBlock : public Module {
       return path_(drop_(proj_(self_attention(qkv_(of), heads_, causal_, 0, mask))));
     };
     const auto transformed = [&](const Tensor& of) { return path_(drop_(fc2_(millrace::gelu(fc1_(of))))); };
+    // Not Residual's: the norm stands before the sum or behind it, and attention takes a mask as well.
     if (norm_behind_) {
       const Tensor y = norm1_(x + attended(x));
       return norm2_(y + transformed(y));

@@ -339,7 +339,8 @@ class Importer : public NestedGraphs {
       const Items results = call(own, std::move(operands), scope);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].empty()) continue;
-        // Where the model is entered, this is given; what nobody reads need not be had.
+        // The value where training enters the model is given. A further result that the node does not have
+        // may stay out, as no other node reads it.
         if (options_.learning &&
             (node.outputs[i] == options_.learning->enter || (i > 0 && i >= results.size())))
           continue;
