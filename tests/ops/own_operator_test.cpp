@@ -188,6 +188,19 @@ TEST_CASE("a program's own operators have gradients, and compile to what the ref
   }
 }
 
+TEST_CASE("a program's own movement is interpreted wherever the element lies") {
+  register_all();
+  Graph graph;
+  const Shape shape{150, 3};
+  graph.set_outputs({graph.add("test_reversed_rows", {graph.input("x", {f32, shape})})});
+  Array x(Type{f32, shape});
+  for (int64_t i = 0; i < x.count(); ++i) x.set(i, static_cast<double>(i));
+  const Array reversed = ref::evaluate(graph, std::vector<Array>{x})[0];
+  for (int64_t row = 0; row < 150; ++row)
+    for (int64_t k = 0; k < 3; ++k)
+      CHECK(reversed.at(row * 3 + k) == static_cast<double>((149 - row) * 3 + k));
+}
+
 TEST_CASE("a composite that is given one value twice gives its whole gradient once") {
   Graph graph;
   const Value x = graph.input("x", {f64, {1, 2, 1, 1}}), p = graph.input("p", {f64, {2}}),

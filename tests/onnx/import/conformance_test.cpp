@@ -29,7 +29,9 @@ TEST_CASE("ONNX's own cases give what they should, at least those that did befor
   REQUIRE(expected.size() > 1000);
   std::string failures;
   size_t all = 0, told = 0;
-  for (const char* kind : {"light", "node", "pytorch-converted", "pytorch-operator", "simple"})
+  for (const char* kind : {"light", "node", "pytorch-converted", "pytorch-operator", "simple"}) {
+    REQUIRE_MESSAGE(fs::is_directory(fs::path(cases) / kind),
+                    "MILLRACE_ONNX_CASES is to be the folder onnx/backend/test/data, which has " << kind);
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(cases) / kind)) {
       const std::string name = entry.path().filename().string();
       const bool report = std::getenv("MILLRACE_ONNX_REPORT") != nullptr;
@@ -44,6 +46,7 @@ TEST_CASE("ONNX's own cases give what they should, at least those that did befor
         failures += name + ": " + why + "\n";
       if (expected.contains(name)) CHECK_MESSAGE(why.empty(), name << ": " << why);
     }
+  }
   CHECK(all >= expected.size());
   if (const char* folder = std::getenv("MILLRACE_ONNX_REPORT")) {
     std::string names;
