@@ -66,9 +66,9 @@ std::vector<std::string> augmentations(const BenchDataOptions& options) {
   return split(options.augment);
 }
 
-/// Decoding and resizing alone: the frames that the loader takes, each thread for itself. It does no work
-/// that the loader could save: memory is used again, the order of an epoch made once, nothing locked or
-/// handed on.
+/// Decoding and resizing alone: the frames that the loader takes, of the same pictures in the same order,
+/// each thread the next one. It does no work that the loader could save: memory is used again, no batch is
+/// made, nothing locked or handed on.
 class DecodingLimit {
  public:
   DecodingLimit(std::shared_ptr<const data::Dataset> samples, const data::Augmenter& augmenter,
@@ -79,43 +79,42 @@ class DecodingLimit {
         extent_(extent),
         threads_(threads) {}
 
-  /// Pictures in so many seconds.
-  int64_t run(double seconds) const {
-    std::atomic<int64_t> done{0};
+  /// Pictures in so many seconds, from this place of the first epoch on.
+  int64_t run(double seconds, int64_t first) const {
+    // What is far away is asked for as early as the loader does.
+    std::optional<data::RowsAhead> ahead;
+    if (data::RemoteCache* const cache = data::remote_cache_of(*samples_)) {
+      ahead.emplace(*samples_, *cache);
+      ahead->start([this, place = first](std::vector<int64_t>& samples) mutable {
+        samples.push_back(sample_at(place++));
+        return true;
+      });
+    }
+    std::atomic<int64_t> next{first}, done{0};
     const Clock::time_point end =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     std::vector<std::thread> threads;
-    // Threads begin at places of their own, so that they do not decode the same pictures.
     for (int i = 0; i < threads_; ++i)
-      threads.emplace_back([&, i] { done += run_from(samples_->count() * i / threads_, end); });
+      threads.emplace_back([&] {
+        data::PictureReader reader;
+        std::vector<uint8_t> planes(extent_.bytes());
+        while (Clock::now() < end) {
+          const int64_t place = next++;
+          if (ahead) ahead->reach(static_cast<uint64_t>(place - first));
+          decode(sample_at(place), {1, place / samples_->count(), place % samples_->count(), 0}, reader,
+                 planes);
+          if (ahead) ahead->done(static_cast<uint64_t>(place - first));
+          ++done;
+        }
+      });
     for (std::thread& thread : threads) thread.join();
     return done;
   }
 
  private:
-  int64_t run_from(int64_t place, Clock::time_point end) const {
-    // What is far away is asked for as early as the loader does.
-    std::optional<data::RowsAhead> ahead;
-    if (data::RemoteCache* const cache = data::remote_cache_of(*samples_)) ahead.emplace(*samples_, *cache);
+  int64_t sample_at(int64_t place) const {
     const int64_t count = samples_->count();
-    data::PictureReader reader;
-    std::vector<uint8_t> planes(extent_.bytes());
-    int64_t done = 0;
-    for (int64_t epoch = 0;; ++epoch, place = 0) {
-      const data::Permutation order(count, 1, epoch);
-      const int64_t first = place;
-      if (ahead)
-        ahead->start([&order, count, next = place](std::vector<int64_t>& samples) mutable {
-          if (next < count) samples.push_back(order(next));
-          return next++ < count;
-        });
-      for (; place < count; ++place, ++done) {
-        if (Clock::now() >= end) return done;
-        if (ahead) ahead->reach(static_cast<uint64_t>(place - first));
-        decode(order(place), {1, epoch, place, 0}, reader, planes);
-        if (ahead) ahead->done(static_cast<uint64_t>(place - first));
-      }
-    }
+    return data::Permutation(count, 1, place / count)(place % count);
   }
 
   void decode(int64_t index, const data::SampleKey& key, data::PictureReader& reader,
@@ -186,17 +185,17 @@ int bench_data(const BenchDataOptions& options) {
 
   std::vector<float> floats;
   constexpr int rounds = 4;
+  const int not_counted = threads + 3;  // batches that may be ready when a round begins
   MeasuredPictures loaded, alone;
   size_t bad = 0;
   for (int round = 0; round < rounds; ++round) {
     if (decodes) {
       feed.reset();  // its threads would go on working ahead
       const Stopwatch watch;
-      alone.add(limit.run(options.seconds / rounds), watch);
+      alone.add(limit.run(options.seconds / rounds, not_counted * given.batch), watch);
       feed = open();
     }
-    // Batches that were ready are not counted.
-    for (int i = 0; i < threads + 3; ++i) feed->next();
+    for (int i = 0; i < not_counted; ++i) feed->next();
     const Stopwatch watch;
     int64_t done = 0;
     do {
