@@ -27,7 +27,7 @@ std::optional<Value> squared(const Graph& graph, Value v) {
   const Node& n = graph.node(v);
   const bool itself = n.op->is(ScalarOp::mul) && n.operands[0] == n.operands[1];
   if (itself || is(n, "square")) return n.operands[0];
-  if (is(n, "pow") && number_of(graph, n.operands[1]) == 2) return n.operands[0];
+  if (n.op->is(ScalarOp::pow) && number_of(graph, n.operands[1]) == 2) return n.operands[0];
   return std::nullopt;
 }
 

@@ -11,9 +11,8 @@ using namespace millrace;
 namespace millrace::ops {
 
 Scan scan_of(const Node& node) {
-  static const Operator& while_loop = get_operator("while_loop");
   Scan s;
-  s.conditional = node.op == &while_loop;
+  s.conditional = node.attributes.find("sequences") == nullptr;  // a while_loop has none
   s.carries = static_cast<int>(node.attributes.integer("carries"));
   if (!s.conditional) s.sequences = static_cast<int>(node.attributes.integer("sequences"));
   s.invariants = static_cast<int>(node.operands.size()) - s.carries - s.sequences;
