@@ -39,6 +39,8 @@ def findings(root):
     # As the last thing that a function is told; a name that is also a word of messages and tables is left
     # out.
     told = re.compile(rf',\s*"(?:{"|".join(sorted(kinds(root) - {"text", "table", "class", "classes", "number"}))})"\s*\)')
+    # By what only one kind has: a field (weights and mixing are of any task), a unit, a class.
+    by_mark = re.compile(r'\bhas_field\("(?!weights"|mix")|\bunit\w*(?:\(\))?\s*[!=]=\s*"|_cast<(?:const )?\w+(?:Input|Output)\b')
     for folder, files in (("train", "**/*"), ("eval", "**/*"), ("cli", "**/*"), ("task", "*")):
         for path in sorted((root / "src" / folder).glob(files)):
             if path.suffix not in (".cpp", ".h"):
@@ -47,6 +49,8 @@ def findings(root):
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if file not in NAMED and (compared.search(line) or file not in OWN_SUBJECT and told.search(line)):
                     yield f"{file}:{number}: asks for a kind of input or output by name: ask the task for what it needs"
+                if file not in OWN_SUBJECT and by_mark.search(line):
+                    yield f"{file}:{number}: tells a kind by its field, unit or class: ask the task for what it needs"
                 if file not in OWN_SUBJECT and (found := INCLUDE.search(line)):
                     yield f"{file}:{number}: knows a kind of data: {found.group(1)}"
 
