@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,12 +46,15 @@ class Dim {
   /// A named dimension, e.g. "batch".
   static Dim named(std::string name);
 
-  bool is_static() const { return names_.empty(); }
+  bool is_static() const { return !names_; }
   /// The number; throws TypeError when the dimension is named.
   int64_t size() const;
   int64_t factor() const { return factor_; }
-  const std::vector<std::string>& names() const { return names_; }
-  bool operator==(const Dim&) const = default;
+  const std::vector<std::string>& names() const;
+  bool operator==(const Dim& other) const {
+    return factor_ == other.factor_ &&
+           (names_ == other.names_ || (names_ && other.names_ && *names_ == *other.names_));
+  }
   bool operator==(int64_t size) const { return is_static() && factor_ == size; }
   /// "32", "batch", "3*batch*length".
   std::string str() const;
@@ -61,8 +65,11 @@ class Dim {
   friend Dim operator/(const Dim& a, const Dim& b);
 
  private:
+  Dim(int64_t factor, std::vector<std::string> names);
+
   int64_t factor_ = 0;
-  std::vector<std::string> names_;  // sorted
+  // Sorted; null: none. Shared, as types are copied far more often than made: in each run of a session.
+  std::shared_ptr<const std::vector<std::string>> names_;
 };
 
 /// Sizes for named dimensions.

@@ -51,9 +51,16 @@ Dim Dim::named(std::string name) {
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   if (name.empty() || !is_word || std::isdigit(static_cast<unsigned char>(name[0])))
     fail<InputError>("'{}' cannot name a dimension: letters, digits and _ can", name);
-  Dim dim(1);
-  dim.names_.push_back(std::move(name));
-  return dim;
+  return {1, std::vector<std::string>{std::move(name)}};
+}
+
+Dim::Dim(int64_t factor, std::vector<std::string> names) : factor_(factor) {
+  if (!names.empty()) names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+}
+
+const std::vector<std::string>& Dim::names() const {
+  static const std::vector<std::string> none;
+  return names_ ? *names_ : none;
 }
 
 int64_t Dim::size() const {
@@ -62,9 +69,9 @@ int64_t Dim::size() const {
 }
 
 std::string Dim::str() const {
-  if (names_.empty()) return std::to_string(factor_);
+  if (!names_) return std::to_string(factor_);
   std::string text = factor_ == 1 ? "" : std::to_string(factor_) + "*";
-  return text + fmt::format("{}", fmt::join(names_, "*"));
+  return text + fmt::format("{}", fmt::join(*names_, "*"));
 }
 
 Dim Dim::parse(std::string_view text) {
@@ -85,33 +92,27 @@ Dim Dim::parse(std::string_view text) {
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  Dim out;
-  if (__builtin_mul_overflow(a.factor_, b.factor_, &out.factor_))
+  int64_t factor = 0;
+  if (__builtin_mul_overflow(a.factor_, b.factor_, &factor))
     fail<TypeError>("{} times {} is too large", a.str(), b.str());
-  if (out.factor_ == 0) return out;
-  out.names_ = a.names_;
-  out.names_.insert(out.names_.end(), b.names_.begin(), b.names_.end());
-  std::sort(out.names_.begin(), out.names_.end());
-  return out;
+  if (factor == 0) return {};
+  std::vector<std::string> names = a.names();
+  names.insert(names.end(), b.names().begin(), b.names().end());
+  std::sort(names.begin(), names.end());
+  return {factor, std::move(names)};
 }
 
 Dim operator/(const Dim& a, const Dim& b) {
-  Dim out(0);
   bool ok = b.factor_ > 0 && a.factor_ % b.factor_ == 0;
-  if (ok) {
-    out.factor_ = a.factor_ / b.factor_;
-    out.names_ = a.names_;
-    for (const std::string& name : b.names_) {
-      const auto it = std::find(out.names_.begin(), out.names_.end(), name);
-      if (it == out.names_.end()) {
-        ok = false;
-        break;
-      }
-      out.names_.erase(it);
-    }
+  std::vector<std::string> names = a.names();
+  for (const std::string& name : b.names()) {
+    const auto it = std::find(names.begin(), names.end(), name);
+    ok = ok && it != names.end();
+    if (!ok) break;
+    names.erase(it);
   }
   if (!ok) fail<TypeError>("{} is not divisible by {}", a.str(), b.str());
-  return out;
+  return {a.factor_ / b.factor_, std::move(names)};
 }
 
 bool Shape::is_static() const {

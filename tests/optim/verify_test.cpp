@@ -15,6 +15,7 @@
 #include <millrace/random.h>
 
 #include "ops/build.h"
+#include "optim/kinds.h"
 #include "optim/model_scope.h"
 
 using namespace millrace;
@@ -89,7 +90,7 @@ Network network_named(const std::string& name, uint64_t seed) {
 }
 
 using Rule = std::shared_ptr<const optim::Optimizer>;
-/// All that update by a graph, and their learning rates; L-BFGS does not, and is tested alone (lbfgs_test).
+/// By their names in recipes, with others in between, and their learning rates.
 const std::map<std::string, std::pair<Rule, double>>& rules() {
   static const std::map<std::string, std::pair<Rule, double>> all = {
       {"sgd", {optim::sgd(), 0.05}},
@@ -105,9 +106,9 @@ const std::map<std::string, std::pair<Rule, double>>& rules() {
       {"adafactor", {optim::adafactor(), 0.01}},
       {"muon", {optim::muon({.common = {.weight_decay = 0.01}}), 0.01}},
       {"sam", {optim::sam(optim::sgd({.momentum = 0.9})), 0.02}},
-      {"lazy momentum", {optim::sgd({.momentum = 0.9, .common = {.lazy = true}}), 0.02}},
-      {"lazy adam", {optim::adam({.common = {.lazy = true}}), 1e-3}},
-      {"lazy adamw", {optim::adamw({.common = {.weight_decay = 0.05, .lazy = true}}), 1e-3}},
+      {"lazy-sgd", {optim::sgd({.momentum = 0.9, .common = {.lazy = true}}), 0.02}},
+      {"lazy-adam", {optim::adam({.common = {.lazy = true}}), 1e-3}},
+      {"lazy-adamw", {optim::adamw({.common = {.weight_decay = 0.05, .lazy = true}}), 1e-3}},
       {"lazy adagrad", {optim::adagrad({.common = {.lazy = true}}), 0.01}}};
   return all;
 }
@@ -306,6 +307,11 @@ std::vector<std::string> rules_in(const std::string& precision) {
 }
 
 }  // namespace
+
+TEST_CASE("every optimiser that updates by a graph is among those that are verified here") {
+  for (const optim::OptimizerKind* kind : optim::optimizer_kinds().all())
+    if (!kind->whole) CHECK_MESSAGE(rules().contains(kind->name), kind->name);  // lbfgs_test has the others
+}
 
 TEST_CASE("sound steps are never reported") {
   const auto check = [](const std::string& name, const std::string& rule, const std::string& precision,
