@@ -18,12 +18,12 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/augment/augment.h"
 #include "data/order/order.h"
 #include "data/tools/fingerprint.h"
 #include "eval/metric.h"
 #include "nn/layers/layer.h"
 #include "nn/models/architecture.h"
+#include "task/input.h"
 #include "task/recipe.h"
 #include "task/task_feed.h"
 #include "track/log_kind.h"
@@ -202,6 +202,19 @@ std::string kinds_help(const std::vector<const Kind*>& kinds, const std::vector<
   return text;
 }
 
+/// What the texts of keys of inputs are made of.
+std::string words_help() {
+  std::string text;
+  for (const task::InputKind* kind : task::input_kinds().all()) {
+    if (!kind->words) continue;
+    const task::SettingWords help = kind->words();
+    text += fmt::format("\n{} (input.{}), of {}:\n", help.title, help.setting, kind->unit);
+    for (const auto& [usage, doc, settings] : help.words)
+      text += kind_help(usage, doc) + settings_help(settings);
+  }
+  return text;
+}
+
 std::string metrics_help() {
   std::string text;
   for (const eval::MetricKind* kind : eval::metric_kinds().all())
@@ -238,8 +251,7 @@ Action declare_train(Command& command) {
           "Keys of a recipe:\n" +
           task::recipe_help() + "\nModels (model.kind), by what they take:\n" + architectures_help() +
           "\nLayers (model.layers):\n" + kinds_help(nn::layers::kinds().all(), nn::layer_kinds()) +
-          "\nAugmentations (input.augment), of pictures:\n" +
-          kinds_help(data::augmentations().all(), data::augmentation_usages()) + "\nOrders (data.order):\n" +
+          words_help() + "\nOrders (data.order):\n" +
           kinds_help(data::order_kinds().all(), data::order_usages()) + "\nMetrics (eval.metrics):\n" +
           metrics_help() + "\nLogs (train.log):\n" +
           kinds_help(track::log_kinds().all(), track::log_usages()));

@@ -88,12 +88,12 @@ bool look_like_amounts(int64_t different, int64_t least, int64_t most) {
 }
 
 void require_two_classes(const std::vector<std::string>& names, const std::string& path,
-                         const std::string& column, const std::string& key) {
+                         const std::string& column, const std::string& listed) {
   if (names.size() > 1) return;
   fail<InputError>(
       "{}: all samples are of one class in the column '{}', '{}', so that there is nothing to learn; choose "
-      "another column, add samples of other classes, or list those that are to come, as {}.classes",
-      path, column, names.empty() ? "" : stored_text(names[0]), key);
+      "another column, add samples of other classes, or list those that are to come, as {}",
+      path, column, names.empty() ? "" : stored_text(names[0]), listed);
 }
 
 }  // namespace millrace::task

@@ -21,8 +21,9 @@ bool too_many_classes(int64_t different, int64_t samples);
 /// from 0 or 1 on are not there or leave out half?
 bool look_like_amounts(int64_t different, int64_t least, int64_t most);
 
-/// InputError where there is but one class, so that there is nothing to tell it from.
+/// InputError where there is but one class, so that there is nothing to tell it from. `listed`: the key that
+/// lists classes.
 void require_two_classes(const std::vector<std::string>& names, const std::string& path,
-                         const std::string& column, const std::string& key);
+                         const std::string& column, const std::string& listed);
 
 }  // namespace millrace::task

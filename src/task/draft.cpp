@@ -4,11 +4,9 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "base/words.h"
 #include "data/formats/content.h"
 #include "data/io/location.h"
 #include "data/table/elements.h"
@@ -157,28 +155,11 @@ std::string comment(const std::string& text) {
   return line + "\n";
 }
 
-/// What the classes' texts have around them that makes several of one: blanks, or the full stop of one of two
-/// sets ("<=50K.").
-std::string trim_of(const std::vector<std::string>& classes, const std::vector<std::string>& of_tests) {
-  const auto all_trimmed = [](const std::vector<std::string>& names, const std::string& trim) {
-    std::set<std::string_view> some;
-    for (const std::string& name : names) some.insert(trimmed(name, trim));
-    return some;
-  };
-  const bool blanks = all_trimmed(classes, " ") != all_trimmed(classes, "");
-  for (const char* trim : {"", " ", ".", " ."}) {
-    if (blanks && trim[0] != ' ') continue;
-    const auto known = all_trimmed(classes, trim), others = all_trimmed(of_tests, trim);
-    if (std::includes(known.begin(), known.end(), others.begin(), others.end())) return trim;
-  }
-  return blanks ? " " : "";
-}
-
 struct Draft {
   DraftPaths paths;
   std::shared_ptr<const data::Dataset> all, some;
   std::string why;                // the target is the target
-  std::string trim;               // off the texts of classes
+  SectionKeys keys;               // of the output, which the classes ask for
   std::string no_tests;           // why those beside it cannot be used
   std::string where, untold;      // those that have a target; how many have none
   int64_t trained = 0;            // samples, without those that are kept to test on
@@ -253,9 +234,10 @@ std::string Draft::output(const Section& section, const std::string& targets) co
   text += fmt::format("kind = {}\n", toml_text(section.kind));
   if (const std::string& column = section.settings.text("column"); !column.empty())
     text += fmt::format("column = {}{}\n", toml_text(column), why.empty() ? "" : "  # " + why);
-  if (section.settings.find("pattern") && !section.settings.text("pattern").empty())
-    text += fmt::format("pattern = {}\n", toml_text(section.settings.text("pattern")));
-  if (!trim.empty()) text += fmt::format("trim = {}\n", toml_text(trim));
+  for (const Setting& setting : section.settings.declared())
+    if (setting.name != "column" && section.settings.given(setting.name))
+      text += fmt::format("{} = {}\n", setting.name, toml_text(section.settings.value(setting.name)));
+  for (const auto& [key, value] : keys) text += fmt::format("{} = {}\n", key, toml_text(value));
   return text;
 }
 
@@ -304,12 +286,12 @@ Task Draft::learn(const Section& section, const std::string& input) const {
   return learn_task({recipe, some});
 }
 
-/// Finds out what to cut off classes, and whether the test set has all that the model needs.
+/// Finds out which keys the classes ask for, and whether the test set has all that the model needs.
 void Draft::look_at_tests(const Task& task) {
-  const Section& section = task.recipe.outputs[0];
+  const OutputKind& kind = task.outputs[0]->kind();
   const std::vector<std::string> classes = task.outputs[0]->classes();
-  const bool trims = !classes.empty() && section.settings.find("trim");
-  if (trims) trim = trim_of(classes, {});
+  const bool asks = kind.draft && !classes.empty();
+  if (asks) keys = kind.draft(classes, {});
   if (paths.test.empty()) return;
   Recipe recipe = task.recipe;
   recipe.data.test = paths.test;
@@ -319,11 +301,10 @@ void Draft::look_at_tests(const Task& task) {
         draft_samples);
     (void)task.inputs[0]->part({recipe, data::sample_of(tests, 100)}, Purpose::evaluation);
     if (task.outputs[0]->from()) return;
-    if (trims)
-      trim = trim_of(classes,
-                     output_kinds().at(section.kind).learn(section, {recipe, tests}, task.inputs)->classes());
-    recipe.outputs[0].set("trim", trim);
-    const auto output = output_kinds().at(section.kind).learn(recipe.outputs[0], {recipe, some}, task.inputs);
+    if (asks)
+      keys = kind.draft(classes, kind.learn(recipe.outputs[0], {recipe, tests}, task.inputs)->classes());
+    for (const auto& [key, value] : keys) recipe.outputs[0].set(key, value);
+    const auto output = kind.learn(recipe.outputs[0], {recipe, some}, task.inputs);
     (void)output->part({recipe, tests});
   } catch (const InputError& error) {
     no_tests = error.what();
@@ -370,7 +351,7 @@ std::string draft_recipe(const std::string& path, const std::string& test) {
   draft.cut_corpus(task);
   const bool shorter = draft.length > 0 && draft.length < usual_length;
   if (shorter) input += fmt::format("length = {}\n", draft.length);
-  if (shorter || !draft.trim.empty()) task = draft.learn(section, input);
+  if (shorter || !draft.keys.empty()) task = draft.learn(section, input);
   const std::string data = draft.data(task);  // says how many samples are trained on
   const std::string text = comment(fmt::format("{}: {} {}", draft.paths.train, draft.all->count(),
                                                input_kinds().at(recipe.inputs[0].kind).unit)) +

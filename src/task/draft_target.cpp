@@ -1,18 +1,16 @@
 #include "task/draft_target.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/words.h"
-#include "data/codecs/text/first_group.h"
 #include "data/table/column_values.h"
 #include "data/table/dates.h"
-#include "data/table/labels.h"
 #include "data/table/read_columns.h"
+#include "task/output.h"
 #include "task/settle.h"
 
 namespace millrace::task {
@@ -97,23 +95,15 @@ std::string only_other_target(const data::Dataset& samples) {
   return contents ? found : "";
 }
 
-/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for
-/// none.
-std::string pattern_of_keys(const data::Dataset& samples) {
-  const auto key = data::key_column(samples);
-  if (!key) return {};
-  for (const char* text : {"([^/_-]+)[_-][^/]*$", "([^/0-9]+)[0-9]+$"}) {
-    const data::FirstGroup pattern(text);
-    std::map<std::string, int64_t> classes;
-    int64_t matched = 0;
-    for (; matched < samples.count(); ++matched) {
-      const auto found = pattern.find(std::get<std::string>(samples.read(matched, *key)));
-      if (!found) break;
-      ++classes[*found];
-    }
-    const auto few = [](const auto& each) { return each.second < 5; };
-    if (matched == samples.count() && classes.size() > 1 && std::none_of(classes.begin(), classes.end(), few))
-      return text;
+/// A target that the first kind which is able to makes of a column, and why; "" where none is.
+std::string derive_target(Section& output, const data::Dataset& samples) {
+  for (const OutputKind* kind : output_kinds().all()) {
+    Section made;
+    made.kind = kind->name;
+    const std::string why = kind->derive ? kind->derive(made, samples) : "";
+    if (why.empty()) continue;
+    output = std::move(made);
+    return why;
   }
   return {};
 }
@@ -141,15 +131,10 @@ std::string recognise_target(Recipe& recipe, const data::Dataset& samples) {
       (void)samples.class_names(samples.column(output.settings.text("column")));
     return why;
   } catch (const InputError&) {
-    const std::string pattern = pattern_of_keys(samples);
-    if (pattern.empty()) throw;
-    output = {};
-    output.kind = "class";
-    output.set("column", std::string(key_column_name));
-    output.set("pattern", pattern);
+    if (why = derive_target(output, samples); why.empty()) throw;
   }
   settle_outputs(recipe, samples);
-  return "a part of the samples' names, which pattern cuts out";
+  return why;
 }
 
 }  // namespace millrace::task

@@ -64,17 +64,25 @@ data::StreamFeedOptions stream_options(const Recipe& recipe, size_t streams) {
   return options;
 }
 
+/// Does the recipe list the classes of this output, of whatever kind it is?
+bool lists_classes(const Section& output) {
+  const auto kinds = possible_kinds(output);
+  return std::any_of(kinds.begin(), kinds.end(), [&](const OutputKind* kind) {
+    return !kind->listed.empty() && output.items.contains(kind->listed);
+  });
+}
+
 /// Not all classes are among the first samples: where the recipe does not list them, those of the test set
 /// are taken.
 void take_classes_of_tests(Recipe& recipe) {
   if (!has_tests(recipe) || recipe.data.test.empty()) return;
-  const auto listed = [](const Section& section) { return section.items.contains("classes"); };
-  if (std::all_of(recipe.outputs.begin(), recipe.outputs.end(), listed)) return;
+  if (std::all_of(recipe.outputs.begin(), recipe.outputs.end(), lists_classes)) return;
   const Task tests = learn_task({recipe, open_test_source(recipe, false, "")});
   for (size_t i = 0; i < recipe.outputs.size(); ++i) {
     const Output& output = *tests.outputs[i];
-    if (!listed(recipe.outputs[i]) && output.settings().find("classes") && !output.classes().empty())
-      recipe.outputs[i].set("classes", output.classes());
+    const std::string& key = output.kind().listed;
+    if (!lists_classes(recipe.outputs[i]) && !key.empty() && !output.classes().empty())
+      recipe.outputs[i].set(key, output.classes());
   }
 }
 
@@ -86,11 +94,12 @@ void check_streamed(const Task& task, const Recipe& given) {
       fail<InputError>(
           "data.stream: how rows are cut from a stream must be known before: give {}.kind = \"{}\"", key,
           kind.name);
-    if (input->plans())
-      fail<InputError>(
-          "data.stream: {} puts rows together by the lengths of all texts, which nobody knows of a stream: "
-          "give each text a row of one length ({}.sequences = \"padded\"), or train without data.stream",
-          key, key);
+    if (!input->plans()) continue;
+    const std::string without = input->without_plan();
+    fail<InputError>(
+        "data.stream: {} puts rows together by the lengths of all {}, which nobody knows of a stream: "
+        "{}train without data.stream",
+        key, kind.unit, without.empty() ? "" : fmt::format("make all rows of one length ({}), or ", without));
   }
 }
 

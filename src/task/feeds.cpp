@@ -225,11 +225,12 @@ void note_division(const Task& task, const data::Dataset& samples, std::vector<s
           by.column, key));
     std::vector<std::string> categories;
     for (const ExportedTexts& each : input->exported_texts()) categories.push_back(each.name);
-    if (by.how == How::time && input->settings().find("leave_out") && contains(categories, by.column))
+    const std::string& left_out = input->kind().left_out;
+    if (by.how == How::time && !left_out.empty() && contains(categories, by.column))
       notes.push_back(fmt::format(
           "{0} is one of {1}'s categories, and all that are tested on are unknown to the model, as "
-          "they are newer; {1}.leave_out = [\"{0}\"] does without it",
-          by.column, key));
+          "they are newer; {1}.{2} = [\"{0}\"] does without it",
+          by.column, key, left_out));
   }
 }
 

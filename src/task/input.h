@@ -38,6 +38,16 @@ struct ExportedTexts {
   std::vector<std::pair<std::string, int64_t>> ids;  // each text's, from 1 on; anything else is id 0
 };
 
+/// What the texts of a setting are made of, for help.
+struct SettingWords {
+  struct Word {
+    std::string usage, doc;
+    std::vector<Setting> settings;
+  };
+  std::string title, setting;  // "Augmentations", "augment"
+  std::vector<Word> words;
+};
+
 /// How samples could be stored to be read in less time.
 struct CheaperSamples {
   std::string how;  // "millrace pack --resize 256"; empty: none is known
@@ -100,6 +110,9 @@ class Input {
   }
   /// Does it put rows together by the lengths of all samples, which must be known for that?
   virtual bool plans() const { return false; }
+  /// What a recipe says so that it does not ("input.sequences = "padded""); "" where nothing keeps it from
+  /// it.
+  virtual std::string without_plan() const { return {}; }
   /// Are rows extracts of a corpus, not samples?
   virtual bool cuts() const { return false; }
   /// Bytes of text that one target stands for, of that part; 0 where that says nothing.
@@ -176,6 +189,8 @@ struct InputKind {
   /// The setting that names columns which formats of texts (CSV) are to give as they are written, be they
   /// numbers ("007"); "" for none.
   std::string as_written = {};
+  /// The setting that names columns which it is not to take; "" for none.
+  std::string left_out = {};
   /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns
   /// that are others'.
   std::vector<std::string> (*recognise)(const data::Dataset& samples,
@@ -198,6 +213,8 @@ struct InputKind {
   /// Comments and lines of a recipe for this data (`millrace init`): keys of the [input] section that suit,
   /// "" for none.
   std::string (*draft)(const data::Dataset& samples, const std::vector<std::string>& columns) = nullptr;
+  /// Of a setting whose texts are made of words that have their own meaning. May be null.
+  SettingWords (*words)() = nullptr;
 };
 
 #define MILLRACE_INPUT(name)                             \

@@ -19,6 +19,11 @@ std::vector<Setting> common_output_settings() {
            std::string()}};
 }
 
+std::vector<const OutputKind*> possible_kinds(const Section& output) {
+  if (output.kind.empty()) return output_kinds().all();
+  return {&output_kinds().at(output.kind)};
+}
+
 const eval::MetricKind* progress_metric_of(const OutputKind& kind) {
   for (const std::string& name : kind.metrics)
     if (const eval::MetricKind* metric = eval::find_metric(name); metric && metric->of_rows) return metric;

@@ -23,6 +23,9 @@ namespace millrace::task {
 struct OutputKind;
 class Input;
 
+/// Keys of a section, and what they are to be.
+using SectionKeys = std::vector<std::pair<std::string, SettingValue>>;
+
 /// A prediction for one sample, to be printed.
 struct Prediction {
   std::string text;  // "cat 97.1 %, dog 2.2 %"
@@ -133,6 +136,11 @@ struct OutputKind {
   bool groups = false;
   /// Beside those that all have (common_output_settings(): weight, loss …).
   std::vector<Setting> settings;
+  /// The setting that lists the classes that there are, as they must be known of a stream; "" for none.
+  std::string listed = {};
+  /// The setting of weights of targets by whose sum the loss of a batch is divided: what a sample counts
+  /// depends on those beside it; "" for none.
+  std::string batch_weights = {};
   std::vector<std::string>
       metrics;       // default ones; those that apply say so themselves (eval::MetricKind::outputs)
   std::string loss;  // default
@@ -142,12 +150,21 @@ struct OutputKind {
   std::string (*recognise)(const data::Dataset& samples) = nullptr;
   /// Where both are able to, the greater rank is the kind of a column.
   int rank = 0;
+  /// What single keys show even before the kind is known, which may take long: InputError. May be null.
+  void (*check_early)(const Section& section) = nullptr;
   void (*check)(const Section& section, const Recipe& recipe) = nullptr;
   /// `inputs` are known already; the section is settled.
   std::unique_ptr<Output> (*learn)(const Section& section, const Reading& reading,
                                    std::span<const std::unique_ptr<Input>> inputs) = nullptr;
   std::unique_ptr<Output> (*load)(const Section& section, const std::string& encoding,
                                   std::span<const std::unique_ptr<Input>> inputs) = nullptr;
+  /// For `millrace init`, where no column is a target as it stands: sets keys of the section that make one of
+  /// a column, and says why that is the target; "" where nothing does. May be null.
+  std::string (*derive)(Section& section, const data::Dataset& samples) = nullptr;
+  /// For `millrace init`: keys that make one of classes that are written in several ways, and of those of the
+  /// tests (empty: there are none). May be null.
+  SectionKeys (*draft)(const std::vector<std::string>& classes,
+                       const std::vector<std::string>& of_tests) = nullptr;
 };
 
 #define MILLRACE_OUTPUT(name)                              \
@@ -158,6 +175,9 @@ Registry<OutputKind>& output_kinds();
 /// Adds a kind of output to those of the library. InputError: also where none of its metrics is a mean over
 /// rows, so that there is nothing to show while training runs.
 const OutputKind& register_output(const OutputKind& kind);
+
+/// The kinds that an output may be of: its own, or all while it is not known.
+std::vector<const OutputKind*> possible_kinds(const Section& output);
 
 /// The first of its default metrics that is a mean over rows; null where there is none, which
 /// register_output() refuses.

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "base/size_text.h"
 #include "base/suggest.h"
-#include "data/codecs/text/first_group.h"
 #include "eval/metric.h"
 #include "optim/kinds.h"
 #include "task/class_names.h"
@@ -116,18 +115,6 @@ void check_measured(const Recipe& recipe) {
     check_tested(recipe, schedule.text("metric"), "train.schedule.metric");
 }
 
-/// Also where the output's kind is not known yet, which may take long.
-void check_pattern(const Section& output) {
-  const auto item = output.items.find("pattern");
-  if (item == output.items.end()) return;
-  const auto* const pattern = std::get_if<std::string>(&item->second.value);
-  if (pattern && !pattern->empty()) try {
-      (void)data::FirstGroup(*pattern);
-    } catch (const InputError& error) {
-      fail<InputError>("{}.pattern: {}", output_key(output), error.what());
-    }
-}
-
 void check_sections(const Recipe& recipe) {
   if (recipe.inputs.empty() || recipe.outputs.empty())
     fail<InternalError>("a recipe without inputs or outputs");
@@ -136,7 +123,8 @@ void check_sections(const Recipe& recipe) {
     if (const InputKind& kind = input_kinds().at(input.kind); kind.check) kind.check(input, recipe);
   }
   for (const Section& output : recipe.outputs) {
-    check_pattern(output);
+    for (const OutputKind* kind : possible_kinds(output))
+      if (kind->check_early) kind->check_early(output);
     if (output.kind.empty()) continue;
     const OutputKind& kind = output_kinds().at(output.kind);
     (void)chosen_loss(output);
@@ -170,7 +158,7 @@ void check_averages(const Recipe::Train& train) {
 void check_whole(const Recipe& recipe) {
   const Recipe::Train& train = recipe.train;
   if (train.optimizer.kind.empty() || !optim::optimizer_kinds().at(train.optimizer.kind).whole) return;
-  const auto refuse = [&](bool given, const char* key, const char* why) {
+  const auto refuse = [&](bool given, const std::string& key, const char* why) {
     if (given)
       fail<InputError>("{} does not go with train.optimizer = \"{}\", {}: leave it out", key,
                        train.optimizer.kind, why);
@@ -196,8 +184,10 @@ void check_whole(const Recipe& recipe) {
   refuse(train.batch == 0, "train.batch = \"auto\"",
          "for which batches only say how many samples are looked at at a time");
   for (const Section& output : recipe.outputs)
-    refuse(!texts_of(output, "class_weights").empty(), "output.class_weights",
-           "as these are divided by the weights of each batch (data.sample_weight weighs samples)");
+    for (const OutputKind* kind : possible_kinds(output))
+      if (const std::string& key = kind->batch_weights; !key.empty())
+        refuse(!texts_of(output, key).empty(), output_key(output) + "." + key,
+               "as these are divided by the weights of each batch (data.sample_weight weighs samples)");
 }
 
 void check_training(const Recipe& recipe) {

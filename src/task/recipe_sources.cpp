@@ -2,7 +2,9 @@
 #include "base/format.h"
 #include "data/feed/streams/stream_order.h"
 #include "data/order/order.h"
+#include "task/output.h"
 #include "task/recipe_check.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -37,9 +39,10 @@ void check_stream(const Recipe& recipe) {
         "(train.steps, data.epoch_samples)",
         data.sample);
   for (const Section& output : recipe.outputs)
-    if (output.settings.find("classes") && output.settings.texts("classes").empty() && data.test.empty())
-      fail<InputError>("the classes of a stream must be known before its end: give {}.classes, or data.test",
-                       output_key(output));
+    if (const OutputKind* const kind = output_kinds().find(output.kind);
+        kind && !kind->listed.empty() && texts_of(output, kind->listed).empty() && data.test.empty())
+      fail<InputError>("the classes of a stream must be known before its end: give {}.{}, or data.test",
+                       output_key(output), kind->listed);
 }
 
 void check_tests(const Recipe& recipe) {

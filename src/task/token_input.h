@@ -65,6 +65,7 @@ class TokenInput : public Input, private Continuable {
   int64_t most() const final { return section_.settings.integer("length"); }
 
   bool plans() const override { return layout_.layout != data::TokenOptions::Layout::windows && !fixed(); }
+  std::string without_plan() const override { return input_key(section_) + ".sequences = \"padded\""; }
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override;
   std::unique_ptr<data::RowPlan> rows(const data::Part& part, const Reading& reading, Purpose purpose,
                                       int64_t batch) const override;

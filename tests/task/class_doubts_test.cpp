@@ -45,10 +45,10 @@ TEST_CASE("one class, and classes without samples, are said") {
   std::vector<int64_t> counts(40, 0);
   counts[0] = counts[1] = 500;
   CHECK(doubts(numbered_names(40, 0), counts).ends_with("and 28 more"));
-  CHECK_THROWS_WITH_AS(require_two_classes({"a"}, "x.csv", "label", "output"),
+  CHECK_THROWS_WITH_AS(require_two_classes({"a"}, "x.csv", "label", "output.classes"),
                        doctest::Contains("x.csv: all samples are of one class in the column 'label', 'a'"),
                        InputError);
-  require_two_classes({"a", "b"}, "x.csv", "label", "output");
+  require_two_classes({"a", "b"}, "x.csv", "label", "output.classes");
 }
 
 TEST_CASE("values are too many for classes beyond a hundred, or where most samples have their own") {

@@ -86,6 +86,37 @@ TEST_CASE("orders by class take the classes of the output") {
   CHECK(2 * limes == doctest::Approx(static_cast<double>(all)).epsilon(0.3));
 }
 
+TEST_CASE("of a stream the classes that the recipe does not list are those of the test set") {
+  const TempFolder folder;
+  const auto write = [&](const char* name, int rows, int kinds) {
+    constexpr const char *fruits[] = {"lime", "cherry", "plum"}, *tags[] = {"green", "red", "blue"};
+    std::string text = "size,fruit,tags\n";
+    for (int i = 0; i < rows; ++i) text += fmt::format("{}.5,{},{}\n", i, fruits[i % kinds], tags[i % kinds]);
+    write_file(folder / name, text);
+    return (folder / name).string();
+  };
+  // The plum is blue, and comes only in the test set.
+  const std::string data =
+      fmt::format("train = \"{}\"\ntest = \"{}\"\n", write("train.csv", 100, 2), write("test.csv", 12, 3));
+  using Names = std::vector<std::string>;
+  for (const Names& said : {Names{}, Names{"plum", "lime", "cherry"}}) {
+    std::vector<std::string> notes;
+    task::Recipe recipe = task::parse_recipe(
+        "[data]\n" + data +
+            "stream = true\norder = \"sequential\"\nepoch_samples = 100\n[input]\nkind = \"table\"\n"
+            "numbers = [\"size\"]\n"
+            "[outputs.fruit]\ncolumn = \"fruit\"\n[outputs.tags]\nkind = \"classes\"\ncolumn = \"tags\"\n"
+            "[train]\nbatch = 8\n",
+        "recipe");
+    if (!said.empty()) recipe.outputs[0].set("classes", said);
+    const auto opened = task::open_training(recipe, "", 0, nullptr, notes);
+    const Names fruits = said.empty() ? Names{"cherry", "lime", "plum"} : said;
+    CHECK(opened.task.outputs[0]->classes() == fruits);
+    CHECK(opened.task.recipe.outputs[0].settings.texts("classes") == fruits);
+    CHECK(opened.task.recipe.outputs[1].settings.texts("classes") == Names{"blue", "green", "red"});
+  }
+}
+
 TEST_CASE("predictions of a file are those that its evaluation is made of") {
   Fruit fruit;
   auto opened = task::open_training(fruit.recipe, "", 0, nullptr, fruit.notes);

@@ -438,6 +438,19 @@ TEST_CASE("what no single key shows is checked") {
                                       "output.classes=[0..9]"}) == "");
 }
 
+TEST_CASE("what compares losses of all samples takes no weights of classes, named where they stand") {
+  const auto error = [](const char* output) {
+    return recipe_error(
+        fmt::format("[data]\ntrain = \"x\"\n[outputs.a]\nkind = \"number\"\n[outputs.b]\n{}[train]\n"
+                    "optimizer = \"lbfgs\"\n",
+                    output));
+  };
+  for (const char* weighed :
+       {"class_weights = \"balanced\"\n", "kind = \"class\"\nclass_weights = \"balanced\"\n"})
+    CHECK(says(error(weighed), "outputs.b.class_weights does not go with train.optimizer = \"lbfgs\""));
+  CHECK(error("kind = \"class\"\n") == "");
+}
+
 TEST_CASE("variables come from the environment, the data folder has a default, others must be set") {
   ::setenv("MILLRACE_TEST_PLACE", "/some/place", 1);
   CHECK(expand("${MILLRACE_TEST_PLACE}/a/${MILLRACE_TEST_PLACE}$x") == "/some/place/a//some/place$x");

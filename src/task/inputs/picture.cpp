@@ -327,6 +327,14 @@ std::unique_ptr<Input> load_pictures(const Section& section, const std::string& 
   return std::make_unique<PictureInput>(section, std::move(learnt));
 }
 
+SettingWords augmentation_words() {
+  SettingWords help{"Augmentations", "augment", {}};
+  const std::vector<std::string> usages = data::augmentation_usages();
+  for (const data::AugmentationKind* kind : data::augmentations().all())
+    help.words.push_back({usages[help.words.size()], kind->doc, kind->settings});
+  return help;
+}
+
 }  // namespace
 
 MILLRACE_INPUT(picture){
@@ -373,6 +381,7 @@ MILLRACE_INPUT(picture){
     .learn = learn_pictures,
     .load = load_pictures,
     .draft = draft_pictures,
+    .words = augmentation_words,
 };
 
 }  // namespace millrace::task

@@ -132,6 +132,7 @@ MILLRACE_INPUT(queries){
     .groups = true,
     .settings = table_settings(),
     .as_written = "categories",
+    .left_out = "leave_out",
     .recognise = [](const data::Dataset& samples,
                     const std::vector<std::string>& taken) -> std::vector<std::string> {
       if (samples.count() == 0 || !samples.rows(0).table) return {};

@@ -9,6 +9,7 @@ MILLRACE_INPUT(table){
     .unit = "rows",
     .settings = table_settings(),
     .as_written = "categories",
+    .left_out = "leave_out",
     .recognise = table_columns,
     .rank = 10,
     .check = check_table,

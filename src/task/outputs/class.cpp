@@ -28,6 +28,7 @@
 #include "task/judge_labels.h"
 #include "task/open.h"
 #include "task/output.h"
+#include "task/outputs/class_draft.h"
 #include "task/recipe_sections.h"
 
 namespace millrace::task {
@@ -437,7 +438,7 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
     for (int64_t& label : seen.labels) label = number[static_cast<size_t>(label)];
     learnt->labels = std::move(seen.labels);
   }
-  require_two_classes(known.names, samples.path(), name, output_key(section));
+  require_two_classes(known.names, samples.path(), name, output_key(section) + ".classes");
   known.counts.assign(known.names.size(), 0);
   for (const int64_t label : learnt->labels) ++known.counts.at(static_cast<size_t>(label));
   auto output = std::make_unique<ClassOutput>(section, name, std::move(known));
@@ -516,6 +517,14 @@ std::string recognise_class(const Dataset& samples) {
   return class_refuses(samples, name).empty() ? name : "";
 }
 
+void check_pattern(const Section& section) {
+  for (const std::string& pattern : texts_of(section, "pattern")) try {
+      (void)data::FirstGroup(pattern);
+    } catch (const InputError& error) {
+      fail<InputError>("{}.pattern: {}", output_key(section), error.what());
+    }
+}
+
 void check_class(const Section& section, const Recipe& /*recipe*/) {
   (void)listed_names(section.settings.texts("classes"), output_key(section) + ".classes");
   check_class_weights(section.settings.texts("class_weights"), output_key(section) + ".class_weights");
@@ -538,14 +547,19 @@ MILLRACE_OUTPUT(class){
              "class_weights",
              "weights of the classes in the loss: \"balanced\" (samples / (classes × samples of the class)), "
              "a number for each class in order, or for some by name, { spam = 5 }; empty: all alike")},
+    .listed = "classes",
+    .batch_weights = "class_weights",
     .metrics = {"accuracy", "log-loss"},
     .loss = "cross-entropy",
     .refuses = class_refuses,
     .recognise = recognise_class,
     .rank = 2,
+    .check_early = check_pattern,
     .check = check_class,
     .learn = learn_class,
     .load = load_class,
+    .derive = derive_class,
+    .draft = draft_class,
 };
 
 }  // namespace millrace::task

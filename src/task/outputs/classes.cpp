@@ -391,6 +391,7 @@ MILLRACE_OUTPUT(classes){
                      "weights in the loss of labels that hold, against those that do not: \"balanced\" "
                      "(samples without the label / samples with it), a number for each label in order, or "
                      "for some by name, { rare = 20 }; empty: all 1")},
+    .listed = "classes",
     .metrics = {"label-accuracy", "f1"},
     .loss = "binary-cross-entropy",
     .refuses = [](const Dataset& samples, const std::string& column) -> std::string {
