@@ -35,13 +35,6 @@ enum class OpClass {
   constant
 };
 
-/// A declared attribute with its default; a node must give those without one.
-struct AttributeSpec {
-  std::string_view name;
-  std::optional<Attribute> fallback;
-  std::string_view doc;
-};
-
 /// Operand types and attributes handed to a type rule. error() throws TypeError with operator and types.
 struct TypeContext {
   const Operator& op;
@@ -274,8 +267,8 @@ void set_scalar(Operator& op, ScalarOp what);
 Arithmetic arithmetic_of(const Operator& op);
 size_t narrow_operands(const Node& node);
 
-/// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or
-/// of the wrong kind, and for operators that have no type rule (input, fused …).
+/// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown, of
+/// the wrong type or out of their range, and for operators that have no type rule (input, fused …).
 void complete_attributes(const Operator& op, Attributes& attributes, const Origin& origin);
 
 /// Adds an operator to those of the library, for the rest of the process: graphs take it by name, and it is

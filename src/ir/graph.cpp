@@ -33,6 +33,15 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
   return types;
 }
 
+void check_attribute(const Operator& op, const AttributeSpec& spec, const Attribute& value,
+                     const Origin& origin) {
+  if (const std::string fault = spec.fault(value); !fault.empty())
+    fail<TypeError>("attribute '{}' of {} {}{}", spec.name, op.name, fault, in_layer(origin));
+  if (const Shape* shape = std::get_if<Shape>(&value))
+    if (const std::string fault = Type{u8, *shape}.fault(); !fault.empty())
+      fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(origin));
+}
+
 }  // namespace
 
 void complete_attributes(const Operator& op, Attributes& attributes, const Origin& origin) {
@@ -42,13 +51,10 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Origi
     const Attribute* given = attributes.find(spec.name);
     if (!given && !spec.fallback)
       fail<TypeError>("{} needs the attribute '{}'{}", op.name, spec.name, in_layer(origin));
-    if (!given)
+    if (given)
+      check_attribute(op, spec, *given, origin);
+    else
       attributes.set(std::string(spec.name), *spec.fallback);
-    else if (spec.fallback && given->index() != spec.fallback->index())
-      fail<TypeError>("attribute '{}' of {} is of the wrong kind{}", spec.name, op.name, in_layer(origin));
-    else if (const Shape* shape = std::get_if<Shape>(given))
-      if (const std::string fault = Type{u8, *shape}.fault(); !fault.empty())
-        fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(origin));
   }
   if (attributes.items().size() == op.attributes.size()) return;
   for (const AttributeSpec& spec : op.attributes) names.emplace_back(spec.name);
@@ -233,6 +239,11 @@ void Graph::verify() const {
     }
     const std::vector<Type> operand_types = types_of(*this, n.operands);
     if (n.op->types) {
+      for (const AttributeSpec& spec : n.op->attributes) {
+        const Attribute* given = n.attributes.find(spec.name);
+        MILLRACE_CHECK(given, "node {} ({}) lacks the attribute '{}'", i, n.op->name, spec.name);
+        check_attribute(*n.op, spec, *given, n.origin);
+      }
       const std::vector<Type> types =
           n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.origin, n.body.get()});
       MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,

@@ -75,8 +75,7 @@ void check_attention(const TypeContext& c, const Type& q, const Type& k, const T
 
 void check_packed_attention(const TypeContext& c, size_t mask_at) {
   const Type& x = c.operands[0];
-  const int64_t heads = c.attributes.integer("heads"),
-                shared = heads < 1 ? 0 : (x.shape[2].size() - heads) / 2;
+  const int64_t heads = c.attributes.integer("heads"), shared = (x.shape[2].size() - heads) / 2;
   if (shared < 1 || heads + 2 * shared != x.shape[2].size())
     c.error(fmt::format("{} heads of q leave no two equal parts of {} for k and v", heads, x.shape[2].str()));
   const Type q{x.dtype, {x.shape[0], heads, x.shape[1], x.shape[3]}},

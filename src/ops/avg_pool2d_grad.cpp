@@ -10,7 +10,7 @@ MILLRACE_OPERATOR(avg_pool2d_grad) {
       "The gradient of avg_pool2d: every element of dy spread over its window in images of shape "
       "input_shape.",
       {{"count_include_pad", Attribute(true), "as in avg_pool2d"},
-       {"input_shape", std::nullopt, "the shape of the images"}});
+       {"input_shape", AttributeType::shape, "the shape of the images"}});
   op.types = [](const TypeContext& c) {
     const Type& dy = c.operands[0];
     const Shape& x = c.attributes.shape("input_shape");

@@ -107,7 +107,7 @@ MILLRACE_OPERATOR(batch_norm) {
       "floats. "
       "(Ioffe, Szegedy, 2015)";
   op.min_operands = op.max_operands = 3;
-  op.attributes = {{"eps", Attribute(1e-5), "added to the variance"}};
+  op.attributes = {{"eps", Attribute(1e-5), "added to the variance", {.low = 0}}};
   op.types = batch_norm_types;
   op.body = batch_norm_body;
   op.gradient = batch_norm_gradient;

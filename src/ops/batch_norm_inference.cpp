@@ -12,7 +12,7 @@ MILLRACE_OPERATOR(batch_norm_inference) {
       "weight, bias; "
       "weight · (x − mean) / sqrt(variance + eps) + bias.";
   op.min_operands = op.max_operands = 5;
-  op.attributes = {{"eps", Attribute(1e-5), "added to the variance"}};
+  op.attributes = {{"eps", Attribute(1e-5), "added to the variance", {.low = 0}}};
   op.types = [](const TypeContext& c) {
     const Shape channels = ops::channels_of(c);
     const std::string_view names[] = {"", "the mean", "the variance", "the weight", "the bias"};

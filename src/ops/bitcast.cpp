@@ -11,7 +11,7 @@ MILLRACE_OPERATOR(bitcast) {
   op.name = "bitcast";
   op.doc = "The operand's bits as another dtype of the same width (not bool).";
   op.op_class = OpClass::elementwise;
-  op.attributes = {{"dtype", std::nullopt, "the result's dtype"}};
+  op.attributes = {{"dtype", AttributeType::dtype, "the result's dtype"}};
   op.types = [](const TypeContext& c) {
     const DType from = c.operands[0].dtype, to = c.attributes.dtype("dtype");
     if (from.is_bool() || to.is_bool() || from.bits != to.bits) c.error("the widths differ, or one is bool");

@@ -9,7 +9,7 @@ MILLRACE_OPERATOR(broadcast) {
   op.name = "broadcast";
   op.op_class = OpClass::movement;
   op.doc = "The operand repeated to `shape` by numpy's rule (aligned at the last dimension).";
-  op.attributes = {{"shape", std::nullopt, "the result's shape"}};
+  op.attributes = {{"shape", AttributeType::shape, "the result's shape"}};
   op.types = [](const TypeContext& c) {
     const Shape& to = c.attributes.shape("shape");
     if (broadcast_shapes(c.operands[0].shape, to) != to) c.error("cannot be broadcast to " + to.str());

@@ -14,7 +14,7 @@ MILLRACE_OPERATOR(cast) {
       "narrower ones "
       "wrap, anything to bool is ≠ 0.";
   op.op_class = OpClass::elementwise;
-  op.attributes = {{"dtype", std::nullopt, "the result's dtype"}};
+  op.attributes = {{"dtype", AttributeType::dtype, "the result's dtype"}};
   op.types = [](const TypeContext& c) {
     return std::vector<Type>{{c.attributes.dtype("dtype"), c.operands[0].shape}};
   };

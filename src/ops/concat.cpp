@@ -65,7 +65,7 @@ MILLRACE_OPERATOR(concat) {
   op.op_class = OpClass::movement;
   op.doc = "The operands joined along `axis`; all other dimensions are equal.";
   op.max_operands = -1;
-  op.attributes = {{"axis", std::nullopt, "the axis; negative counts from the end"}};
+  op.attributes = {{"axis", AttributeType::integer, "the axis; negative counts from the end"}};
   op.types = concat_types;
   op.element = concat_element;
   op.gradient = concat_gradient;

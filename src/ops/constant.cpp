@@ -8,7 +8,7 @@ MILLRACE_OPERATOR(constant) {
   op.op_class = OpClass::constant;
   op.doc = "A value known when the graph is built; appended by Graph::constant.";
   op.min_operands = op.max_operands = 0;
-  op.attributes = {{"value", std::nullopt, "the array"}};
+  op.attributes = {{"value", AttributeType::array, "the array"}};
   op.differentiable = false;
   op.types = [](const TypeContext& context) {
     const Array& value = context.attributes.get<Array>("value");

@@ -33,7 +33,7 @@ MILLRACE_OPERATOR(conv2d_input_grad) {
       "conv2d_input_grad",
       "The gradient of conv2d(x, w) with respect to x, from dy and w; also the transposed convolution of "
       "dy.");
-  op.attributes.push_back({"input_shape", std::nullopt, "the shape of x"});
+  op.attributes.push_back({"input_shape", AttributeType::shape, "the shape of x"});
   op.types = [](const TypeContext& c) {
     const Type &dy = c.operands[0], &w = c.operands[1];
     if (dy.dtype != w.dtype || !dy.dtype.is_float())

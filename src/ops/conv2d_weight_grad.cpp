@@ -7,7 +7,7 @@ using namespace millrace;
 MILLRACE_OPERATOR(conv2d_weight_grad) {
   Operator op = ops::convolution_operator("conv2d_weight_grad",
                                           "The gradient of conv2d(x, w) with respect to w, from x and dy.");
-  op.attributes.push_back({"weight_shape", std::nullopt, "the shape of w"});
+  op.attributes.push_back({"weight_shape", AttributeType::shape, "the shape of w"});
   op.types = [](const TypeContext& c) {
     const Type &x = c.operands[0], &dy = c.operands[1];
     if (x.dtype != dy.dtype || !x.dtype.is_float())

@@ -1,7 +1,5 @@
 #include "ops/convolution.h"
 
-#include <algorithm>
-
 #include "base/format.h"
 
 const millrace::Operator& op_conv2d();
@@ -41,12 +39,8 @@ int64_t result_size(int64_t size, int64_t kernel, int64_t dilation, int64_t padd
 
 }  // namespace
 
-void check_sizes(const TypeContext& context, std::string_view name, size_t count, int64_t least) {
-  const Ints& values = context.attributes.ints(name);
-  if (values.size() != count ||
-      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > kLargestSize; }))
-    context.error(
-        fmt::format("{} must be {} numbers ≥ {}, not [{}]", name, count, least, fmt::join(values, ", ")));
+AttributeRange sizes_range(int count, double least) {
+  return {.low = least, .high = kLargestSize, .count = count};
 }
 
 Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes) {
@@ -97,12 +91,7 @@ Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& cont
   if (w.rank() != 4)
     context.error(
         "the weights must have the dimensions [output channels, input channels / groups, height, width]");
-  check_sizes(context, "strides", 2, 1);
-  check_sizes(context, "pads", 4, 0);
-  check_sizes(context, "dilations", 2, 1);
-  const int64_t groups = context.attributes.integer("groups");
-  if (groups < 1 || groups >> 20) context.error("groups must be in [1, 2^20)");
-  check_channels(x, w, groups, context);
+  check_channels(x, w, context.attributes.integer("groups"), context);
   if (!x[2].is_static() || !x[3].is_static())
     context.error("height and width must be numbers, not named dimensions (only the batch may be named)");
   const Ints &strides = context.attributes.ints("strides"), &pads = context.attributes.ints("pads"),
@@ -115,10 +104,14 @@ Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& cont
 }
 
 std::vector<AttributeSpec> convolution_attributes() {
-  return {{"strides", Attribute(Ints{1, 1}), "steps down and right"},
-          {"pads", Attribute(Ints{0, 0, 0, 0}), "zeros around the input: top, left, bottom, right"},
-          {"dilations", Attribute(Ints{1, 1}), "distance of neighbouring kernel elements"},
-          {"groups", Attribute(int64_t{1}), "channels are split into so many independent convolutions"}};
+  return {{"strides", Attribute(Ints{1, 1}), "steps down and right", sizes_range(2, 1)},
+          {"pads", Attribute(Ints{0, 0, 0, 0}), "zeros around the input: top, left, bottom, right",
+           sizes_range(4, 0)},
+          {"dilations", Attribute(Ints{1, 1}), "distance of neighbouring kernel elements", sizes_range(2, 1)},
+          {"groups",
+           Attribute(int64_t{1}),
+           "channels are split into so many independent convolutions",
+           {.low = 1, .high = (1 << 20) - 1}}};
 }
 
 Operator convolution_operator(std::string_view name, std::string_view doc) {

@@ -29,9 +29,9 @@ double convolution_flops(const Shape& x, const Shape& w, const Attributes& attri
 /// The shape of conv2d(x, w); throws through `context` when the shapes or attributes do not fit.
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context);
 
-/// That attribute `name` of a convolution or a pooling is `count` numbers from `least` to 2³¹: products of
-/// them stay far below overflow.
-void check_sizes(const TypeContext& context, std::string_view name, size_t count, int64_t least);
+/// Of an attribute of a convolution or a pooling: `count` numbers from `least` to 2³¹, whose products stay
+/// far below overflow.
+AttributeRange sizes_range(int count, double least);
 
 /// strides, pads, dilations and groups with their defaults.
 std::vector<AttributeSpec> convolution_attributes();

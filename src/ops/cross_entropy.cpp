@@ -18,8 +18,6 @@ std::vector<Type> cross_entropy_types(const TypeContext& c) {
     c.error(fmt::format("logits of shape {} need targets of shape {}", logits.shape.str(), items.str()));
   if (!logits.shape.back().is_static())
     c.error("the number of classes must be a number, not a named dimension");
-  const double smoothing = c.attributes.number("label_smoothing");
-  if (!(smoothing >= 0 && smoothing <= 1)) c.error("label_smoothing must be between 0 and 1");
   return {ops::loss_type(c, items)};
 }
 
@@ -79,7 +77,7 @@ MILLRACE_OPERATOR(cross_entropy) {
       "gives NaN.";
   op.min_operands = op.max_operands = 2;
   op.attributes = {ops::reduction_attribute(),
-                   {"label_smoothing", Attribute(0.0), "spread over all classes"}};
+                   {"label_smoothing", Attribute(0.0), "spread over all classes", {.low = 0, .high = 1}}};
   op.types = cross_entropy_types;
   op.body = cross_entropy_body;
   op.gradient = cross_entropy_gradient;

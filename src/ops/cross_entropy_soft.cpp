@@ -13,8 +13,6 @@ std::vector<Type> cross_entropy_soft_types(const TypeContext& c) {
     c.error("the targets must be floats of the logits' shape");
   if (!logits.shape.back().is_static())
     c.error("the number of classes must be a number, not a named dimension");
-  const double smoothing = c.attributes.number("label_smoothing");
-  if (!(smoothing >= 0 && smoothing <= 1)) c.error("label_smoothing must be between 0 and 1");
   return {ops::loss_type(c, Shape(logits.shape.begin(), logits.shape.end() - 1))};
 }
 
@@ -53,7 +51,7 @@ MILLRACE_OPERATOR(cross_entropy_soft) {
       "for 16-bit floats. label_smoothing s mixes the targets with s/classes.";
   op.min_operands = op.max_operands = 2;
   op.attributes = {ops::reduction_attribute(),
-                   {"label_smoothing", Attribute(0.0), "spread over all classes"}};
+                   {"label_smoothing", Attribute(0.0), "spread over all classes", {.low = 0, .high = 1}}};
   op.types = cross_entropy_soft_types;
   op.body = [](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {
     ops::Build b(graph);

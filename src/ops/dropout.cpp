@@ -12,13 +12,12 @@ MILLRACE_OPERATOR(dropout) {
       "random key. "
       "(Srivastava et al., 2014)";
   op.min_operands = op.max_operands = 2;
-  op.attributes = {{"p", std::nullopt, "the probability of zero"},
-                   {"stream", Attribute(int64_t{0}), "a number unique to each use, in [0, 2^32)"}};
+  op.attributes = {
+      {"p", AttributeType::number, "the probability of zero", {.low = 0, .high = 1}},
+      {"stream", Attribute(int64_t{0}), "a number unique to each use", {.low = 0, .high = 0xFFFFFFFF}}};
   op.types = [](const TypeContext& c) {
-    const double p = c.attributes.number("p");
     if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
     if (c.operands[1] != Type{i64, {2}}) c.error("the key must be i64[2]: seed and step");
-    if (!(p >= 0 && p <= 1)) c.error("p must be in [0, 1]");
     return std::vector<Type>{c.operands[0]};
   };
   op.body = [](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {

@@ -22,13 +22,11 @@ Value gelu_body(ops::Build& b, Value x, const Attributes& attributes) {
 MILLRACE_OPERATOR(gelu) {
   Operator op = ops::activation(
       "gelu", "x · Φ(x), Φ being the normal distribution, exact or by tanh. (Hendrycks, Gimpel, 2016)",
-      {{"approximate", Attribute(std::string("none")), "none or tanh"}}, gelu_body);
-  op.types = [inner = op.types](const TypeContext& c) {
-    const std::string& approximate = c.attributes.get<std::string>("approximate");
-    if (approximate != "none" && approximate != "tanh")
-      c.error("approximate must be none or tanh, not '" + approximate + "'");
-    return inner(c);
-  };
+      {{"approximate",
+        Attribute(std::string("none")),
+        "exact (none), or by tanh",
+        {.choices = {"none", "tanh"}}}},
+      gelu_body);
   for (size_t i = 0, count = op.samples.size(); i < count; ++i) {
     op.samples.push_back(op.samples[i]);
     op.samples.back().attributes.set("approximate", std::string("tanh"));

@@ -15,12 +15,9 @@ MILLRACE_OPERATOR(huber_loss) {
         return b.select(b.binary("less_equal", size, b.fill(size, delta)), b.mul(b.mul(d, d), 0.5),
                         b.mul(b.sub(size, delta / 2), delta));
       });
-  const AttributeSpec bend{"delta", Attribute(1.0), "where the parabola becomes a line"};
+  const AttributeSpec bend("delta", Attribute(1.0), "where the parabola becomes a line",
+                           {.low = 0, .above = true});
   op.attributes.push_back(bend);
-  op.types = [inner = op.types](const TypeContext& c) {
-    if (!(c.attributes.number("delta") > 0)) c.error("delta must be positive");
-    return inner(c);
-  };
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const double delta = c.node.attributes.number("delta");

@@ -31,7 +31,7 @@ MILLRACE_OPERATOR(iota) {
   op.op_class = OpClass::generator;
   op.doc = "0, 1, 2 … along `axis`, the same along all others.";
   op.min_operands = op.max_operands = 0;
-  op.attributes = {{"shape", std::nullopt, "the result's shape"},
+  op.attributes = {{"shape", AttributeType::shape, "the result's shape"},
                    {"axis", Attribute(int64_t{0}), "the axis that is counted; negative counts from the end"},
                    {"dtype", Attribute(i64), "the result's dtype"}};
   op.differentiable = false;

@@ -41,7 +41,7 @@ MILLRACE_OPERATOR(layer_norm) {
       "bias, both of the shape of those axes. Computed in f32 for 16-bit floats. (Ba, Kiros, Hinton, 2016)";
   op.max_operands = 3;
   op.attributes = {{"axis", Attribute(int64_t{-1}), "the first normalised axis"},
-                   {"eps", Attribute(1e-5), "added to the variance"}};
+                   {"eps", Attribute(1e-5), "added to the variance", {.low = 0}}};
   op.types = ops::trailing_norm_types;
   op.body = layer_norm_body;
   op.gradient = layer_norm_gradient;

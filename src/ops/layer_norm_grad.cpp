@@ -55,7 +55,7 @@ MILLRACE_OPERATOR(layer_norm_grad) {
   op.min_operands = 2;
   op.max_operands = 3;
   op.attributes = {{"axis", Attribute(int64_t{-1}), "the first normalised axis"},
-                   {"eps", Attribute(1e-5), "added to the variance"},
+                   {"eps", Attribute(1e-5), "added to the variance", {.low = 0}},
                    {"bias", Attribute(false), "whether there was a bias"}};
   op.types = layer_norm_grad_types;
   op.body = layer_norm_grad_body;

@@ -1,19 +1,19 @@
 #include "ops/loss.h"
 
-#include "base/format.h"
 #include "ops/axis.h"
 
 namespace millrace::ops {
 
 AttributeSpec reduction_attribute() {
-  return {"reduction", Attribute(std::string("mean")), "mean or sum over all items, or none"};
+  return {"reduction",
+          Attribute(std::string("mean")),
+          "mean or sum over all items, or none",
+          {.choices = {"mean", "sum", "none"}}};
 }
 
 Type loss_type(const TypeContext& context, const Shape& items) {
-  const std::string& reduction = context.attributes.get<std::string>("reduction");
-  if (reduction != "mean" && reduction != "sum" && reduction != "none")
-    context.error(fmt::format("reduction must be mean, sum or none, not '{}'", reduction));
-  return {wide(context.operands[0].dtype), reduction == "none" ? items : Shape{}};
+  const bool reduced = context.attributes.get<std::string>("reduction") != "none";
+  return {wide(context.operands[0].dtype), reduced ? Shape{} : items};
 }
 
 Value reduce_loss(Build& b, Value items, const Attributes& attributes) {

@@ -14,7 +14,7 @@ namespace millrace::ops {
 /// Attribute `reduction`: "mean", "sum" or "none".
 AttributeSpec reduction_attribute();
 
-/// The type of a loss over `items`: f32 for 16-bit floats; checks the attribute.
+/// The type of a loss over `items`: f32 for 16-bit floats.
 Type loss_type(const TypeContext& context, const Shape& items);
 /// A loss that compares a prediction with a target of the same type, element by element: `items` is given
 /// both, widened. Samples included.

@@ -28,7 +28,7 @@ MILLRACE_OPERATOR(max_pool2d_grad) {
       "The gradient of max_pool2d's values: every element of dy goes to its window's position, in images of "
       "shape "
       "input_shape. A position must lie in its window.",
-      {{"input_shape", std::nullopt, "the shape of the images"}});
+      {{"input_shape", AttributeType::shape, "the shape of the images"}});
   op.min_operands = op.max_operands = 2;
   op.types = [](const TypeContext& c) {
     const Type &dy = c.operands[0], &positions = c.operands[1];

@@ -10,13 +10,11 @@ MILLRACE_OPERATOR(max_pool2d_positions) {
       "max_pool2d_positions",
       "The second result of max_pool2d: the position row * width + column of every window's first "
       "maximum.",
-      {{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory"}});
+      {{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory", {.choices = {"i64", "i32"}}}});
   op.disjoint = ops::windows_disjoint;
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
-    const DType dtype = c.attributes.dtype("dtype");
-    if (dtype != i64 && dtype != i32) c.error("positions are i64 or i32");
-    return std::vector<Type>{{dtype, ops::pooling_result(c.operands[0].shape, c)}};
+    return std::vector<Type>{{c.attributes.dtype("dtype"), ops::pooling_result(c.operands[0].shape, c)}};
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);

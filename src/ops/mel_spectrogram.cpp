@@ -17,8 +17,7 @@ std::vector<Type> mel_types(const TypeContext& c) {
     c.error("all operands must have the same dtype");
   if (sounds.shape.rank() != 2 || !sounds.shape[1].is_static())
     c.error("sounds are [batch, samples], and samples is a number");
-  if (fft < 2 || fft > 1 << 20 || fft % 2 != 0) c.error("fft must be an even number from 2 to 1048576");
-  if (hop < 1) c.error("hop must be at least 1");
+  if (fft % 2 != 0) c.error("fft must be even");
   if (window.shape.rank() != 1 || !window.shape.is_static() || window.shape[0].size() < 1 ||
       window.shape[0].size() > fft)
     c.error("the window must be [1 to fft]");
@@ -83,8 +82,8 @@ MILLRACE_OPERATOR(mel_spectrogram) {
       "are centred "
       "there, the window in their middle; around the sound are zeros.";
   op.min_operands = op.max_operands = 3;
-  op.attributes = {{"fft", std::nullopt, "samples of a frame, even"},
-                   {"hop", std::nullopt, "samples from a frame to the next"}};
+  op.attributes = {{"fft", AttributeType::integer, "samples of a frame, even", {.low = 2, .high = 1 << 20}},
+                   {"hop", AttributeType::integer, "samples from a frame to the next", {.low = 1}}};
   op.types = mel_types;
   op.body = mel_body;
   // Of the fast transform, that kernels use.

@@ -57,8 +57,11 @@ std::vector<std::string> missing_parts(std::span<const Operator* const> operator
                                    [](const AttributeSpec& spec) { return spec.name == "stream"; });
     if (op->random && (!keyed || op->max_operands == 0))
       lacks("a key, or the attribute stream, of its numbers");
-    for (const AttributeSpec& spec : op->attributes)
+    for (const AttributeSpec& spec : op->attributes) {
       if (spec.doc.empty()) lacks(fmt::format("a doc of attribute {}", spec.name));
+      if (spec.fallback && !spec.fault(*spec.fallback).empty())
+        lacks(fmt::format("a default within the range of attribute {}", spec.name));
+    }
   }
   return missing;
 }

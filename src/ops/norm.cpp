@@ -13,15 +13,9 @@ void check_parameter(const TypeContext& context, int index, std::string_view wha
   if (given.shape != shape) context.error(fmt::format("{} must have shape {}", what, shape.str()));
 }
 
-void check_epsilon(const TypeContext& context) {
-  const double epsilon = context.attributes.number("eps");
-  if (!(epsilon >= 0)) context.error(fmt::format("eps must be at least 0, not {}", epsilon));
-}
-
 std::vector<Type> trailing_norm_types(const TypeContext& context) {
   const Type& x = context.operands[0];
   if (!x.dtype.is_float()) context.error("dtype is not supported");
-  check_epsilon(context);
   const int64_t axis = checked_axis(context, x.shape.rank());
   const Shape trailing(x.shape.begin() + axis, x.shape.end());
   for (size_t i = 1; i < context.operands.size(); ++i)
@@ -77,7 +71,6 @@ std::vector<int64_t> all_but_channels(int rank) {
 Shape channels_of(const TypeContext& context) {
   const Type& x = context.operands[0];
   if (!x.dtype.is_float()) context.error("dtype is not supported");
-  check_epsilon(context);
   if (x.shape.rank() < 2) context.error("x must have the dimensions [batch, channels, …]");
   return {x.shape[1]};
 }

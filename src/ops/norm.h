@@ -11,9 +11,6 @@ namespace millrace::ops {
 /// statistics.
 void check_parameter(const TypeContext& context, int index, std::string_view what, const Shape& shape);
 
-/// Checks that `eps` is at least 0.
-void check_epsilon(const TypeContext& context);
-
 /// The type rule of norms over the trailing axes: x, then weight and bias of the shape of those axes.
 std::vector<Type> trailing_norm_types(const TypeContext& context);
 /// Samples of those norms with up to `operands` operands.

@@ -12,12 +12,11 @@ MILLRACE_OPERATOR(one_hot) {
   op.doc =
       "A new last axis of size `depth` with 1 at the index and 0 elsewhere; all 0 where the index is outside "
       "[0, depth).";
-  op.attributes = {{"depth", std::nullopt, "size of the new axis"},
+  op.attributes = {{"depth", AttributeType::integer, "size of the new axis", {.low = 0}},
                    {"dtype", Attribute(f32), "the result's dtype"}};
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
     if (c.operands[0].dtype != i64 && c.operands[0].dtype != i32) c.error("the indices must be i64 or i32");
-    if (c.attributes.integer("depth") < 0) c.error("depth must not be negative");
     Type result{c.attributes.dtype("dtype"), c.operands[0].shape};
     result.shape.push_back(c.attributes.integer("depth"));
     return std::vector<Type>{result};

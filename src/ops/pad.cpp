@@ -18,9 +18,6 @@ std::vector<Type> pad_types(const TypeContext& c) {
   Shape shape;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t between = interior.empty() ? 0 : interior[d];
-    if (std::max({low[d], high[d], between}) >> 31 > 0) c.error("padding must be below 2^31");
-    if (low[d] < 0 || high[d] < 0 || between < 0)
-      c.error("padding must not be negative; use slice to take away");
     if (low[d] == 0 && high[d] == 0 && between == 0) {
       shape.push_back(x.shape[d]);
       continue;
@@ -77,11 +74,12 @@ MILLRACE_OPERATOR(pad) {
   op.name = "pad";
   op.op_class = OpClass::movement;
   op.doc = "The operand with `value` before, after and between its elements on each axis.";
-  op.attributes = {
-      {"low", std::nullopt, "elements before, for each axis"},
-      {"high", std::nullopt, "elements after, for each axis"},
-      {"interior", Attribute(std::vector<int64_t>{}), "elements between two, for each axis; empty: 0"},
-      {"value", Attribute(0.0), "what is filled in"}};
+  const AttributeRange padding{.low = 0, .high = INT32_MAX};
+  op.attributes = {{"low", AttributeType::integers, "elements before, for each axis", padding},
+                   {"high", AttributeType::integers, "elements after, for each axis", padding},
+                   {"interior", Attribute(std::vector<int64_t>{}),
+                    "elements between two, for each axis; empty: 0", padding},
+                   {"value", Attribute(0.0), "what is filled in"}};
   op.types = pad_types;
   op.element = pad_element;
   op.gradient = pad_gradient;

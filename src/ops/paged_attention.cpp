@@ -26,7 +26,7 @@ std::vector<Type> paged_attention_types(const TypeContext& c) {
   if (cache.shape[1].size() % 2 != 0 || shared < 1 || q.shape[2].size() % shared != 0)
     c.error(fmt::format("{} heads of q cannot share {} of keys and values evenly", q.shape[2].size(),
                         cache.shape[1].str()));
-  if (page < 1 || cache.shape[0].size() % page != 0)
+  if (cache.shape[0].size() % page != 0)
     c.error(fmt::format("{} slots are no whole pages of {}", cache.shape[0].size(), page));
   return {q};
 }
@@ -77,7 +77,7 @@ MILLRACE_OPERATOR(paged_attention) {
       "al., "
       "2023)";
   op.min_operands = op.max_operands = 4;
-  op.attributes = {{"page", std::nullopt, "slots of a page"},
+  op.attributes = {{"page", AttributeType::integer, "slots of a page", {.low = 1}},
                    {"scale", Attribute(0.0), "factor of the scores; 0: 1 / sqrt(width)"}};
   op.types = paged_attention_types;
   op.body = paged_attention_body;

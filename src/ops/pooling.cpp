@@ -65,9 +65,6 @@ Shape pooling_result(const Shape& x, const TypeContext& context) {
   if (x.rank() != 4) context.error("the images must have the dimensions [batch, channels, height, width]");
   if (!x[2].is_static() || !x[3].is_static())
     context.error("height and width must be numbers, not named dimensions");
-  check_sizes(context, "kernel", 2, 1);
-  check_sizes(context, "strides", 2, 1);
-  check_sizes(context, "pads", 4, 0);
   const Ints &kernel = context.attributes.ints("kernel"), &strides = context.attributes.ints("strides"),
              &pads = context.attributes.ints("pads");
   const int64_t rows = windows_along(x[2].size(), kernel[0], pads[0], pads[2], strides[0], "rows", context);
@@ -83,9 +80,9 @@ std::vector<Type> pooled_types(const TypeContext& context) {
 
 std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra) {
   std::vector<AttributeSpec> all = {
-      {"kernel", std::nullopt, "rows and columns of a window"},
-      {"strides", Attribute(Ints{1, 1}), "steps down and right"},
-      {"pads", Attribute(Ints{0, 0, 0, 0}), "padding: top, left, bottom, right"}};
+      {"kernel", AttributeType::integers, "rows and columns of a window", sizes_range(2, 1)},
+      {"strides", Attribute(Ints{1, 1}), "steps down and right", sizes_range(2, 1)},
+      {"pads", Attribute(Ints{0, 0, 0, 0}), "padding: top, left, bottom, right", sizes_range(4, 0)}};
   all.insert(all.end(), extra.begin(), extra.end());
   return all;
 }

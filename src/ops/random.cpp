@@ -15,21 +15,20 @@ Scalar high_word(ScalarBuilder& b, Scalar wide) {
 
 }  // namespace
 
-Operator random_operator(std::string_view name, std::string_view doc, DType dtype) {
+Operator random_operator(std::string_view name, std::string_view doc, DType dtype,
+                         std::vector<std::string> dtypes) {
   Operator op;
   op.name = name;
   op.doc = doc;
   op.op_class = OpClass::generator;
-  op.attributes = {{"shape", std::nullopt, "the result's shape"},
-                   {"stream", Attribute(int64_t{0}), "a number unique to each use, in [0, 2^32)"},
-                   {"dtype", Attribute(dtype), "the result's dtype"}};
+  op.attributes = {
+      {"shape", AttributeType::shape, "the result's shape"},
+      {"stream", Attribute(int64_t{0}), "a number unique to each use", {.low = 0, .high = 0xFFFFFFFF}},
+      {"dtype", Attribute(dtype), "the result's dtype", {.choices = std::move(dtypes)}}};
   op.differentiable = false;
   op.random = true;
-  op.types = [only_floats = dtype.is_float()](const TypeContext& c) {
-    if (only_floats && !c.attributes.dtype("dtype").is_float()) c.error("dtype must be a float");
+  op.types = [](const TypeContext& c) {
     if (c.operands[0] != Type{i64, {2}}) c.error("the key must be i64[2]: seed and step");
-    const int64_t stream = c.attributes.integer("stream");
-    if (stream < 0 || stream >> 32) c.error("stream must be in [0, 2^32)");
     return std::vector<Type>{{c.attributes.dtype("dtype"), c.attributes.shape("shape")}};
   };
   return op;

@@ -9,8 +9,10 @@ namespace millrace::ops {
 
 /// A generator with operand key i64[2] = (seed, step) and attributes shape, stream and dtype; the element at
 /// flat position i is made from philox(counter = (low i, high i, stream, low step), key = (low seed, high
-/// seed)), so it depends on nothing else. `dtype` is the default, and only floats are allowed when it is one.
-Operator random_operator(std::string_view name, std::string_view doc, DType dtype);
+/// seed)), so it depends on nothing else. `dtype` is the default, `dtypes` names those that it may be; empty:
+/// any.
+Operator random_operator(std::string_view name, std::string_view doc, DType dtype,
+                         std::vector<std::string> dtypes);
 
 /// The flat position (i64) of the element at `index`.
 Scalar flat_index(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& context);

@@ -8,13 +8,10 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(random_bernoulli) {
   Operator op = ops::random_operator("random_bernoulli",
-                                     "1 with probability p, else 0; the key is (seed, step).", boolean);
-  const AttributeSpec p{"p", std::nullopt, "the probability, used in steps of 2^-32"};
+                                     "1 with probability p, else 0; the key is (seed, step).", boolean, {});
+  const AttributeSpec p("p", AttributeType::number, "the probability, used in steps of 2^-32",
+                        {.low = 0, .high = 1});
   op.attributes.push_back(p);
-  op.types = [inner = op.types](const TypeContext& c) {
-    if (!(c.attributes.number("p") >= 0 && c.attributes.number("p") <= 1)) c.error("p must be in [0, 1]");
-    return inner(c);
-  };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     // In whole numbers, so that every back end draws the same.
     const auto limit = static_cast<int64_t>(std::llround(std::ldexp(c.node.attributes.number("p"), 32)));

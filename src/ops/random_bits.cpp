@@ -31,12 +31,7 @@ MILLRACE_OPERATOR(random_bits) {
       "Whole numbers of 32 (i32) or 64 (i64) random bits; the key is (seed, step). Element i is "
       "squares64(i, key), whose key are the first two words of philox(counter = (0, 0, stream, step), key = "
       "seed), and odd; 32 bits are the upper ones.",
-      i64);
-  op.types = [inner = op.types](const TypeContext& c) {
-    const DType dtype = c.attributes.dtype("dtype");
-    if (dtype != i32 && dtype != i64) c.error("dtype must be i32 or i64");
-    return inner(c);
-  };
+      i64, {"i32", "i64"});
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const auto words = ops::random_words(b, b.integer(i64, 0), c);
     const Scalar high = b.binary(ScalarOp::shift_left, b.cast(words[0], u64), b.integer(u64, 32));

@@ -9,7 +9,8 @@ using namespace millrace;
 MILLRACE_OPERATOR(random_normal) {
   // Box, Muller: "A note on the generation of random normal deviates", 1958.
   Operator op = ops::random_operator(
-      "random_normal", "Normal random numbers, mean 0 and deviation 1; the key is (seed, step).", f32);
+      "random_normal", "Normal random numbers, mean 0 and deviation 1; the key is (seed, step).", f32,
+      {"f32", "f64", "bf16", "f16"});
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const DType dtype = c.node.types[0].dtype;
     const auto words = ops::random_words(b, ops::flat_index(b, index, c), c);

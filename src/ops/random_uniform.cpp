@@ -8,7 +8,8 @@ using namespace millrace;
 MILLRACE_OPERATOR(random_uniform) {
   Operator op = ops::random_operator(
       "random_uniform",
-      "Uniform random numbers in [0, 1); the key is (seed, step). f32 has 24 random bits, f64 53.", f32);
+      "Uniform random numbers in [0, 1); the key is (seed, step). f32 has 24 random bits, f64 53.", f32,
+      {"f32", "f64", "bf16", "f16"});
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const DType dtype = c.node.types[0].dtype;
     const auto words = ops::random_words(b, ops::flat_index(b, index, c), c);

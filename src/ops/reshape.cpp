@@ -37,7 +37,7 @@ MILLRACE_OPERATOR(reshape) {
   op.name = "reshape";
   op.op_class = OpClass::view;
   op.doc = "The same elements in row-major order under another shape.";
-  op.attributes = {{"shape", std::nullopt, "the result's shape"}};
+  op.attributes = {{"shape", AttributeType::shape, "the result's shape"}};
   op.types = [](const TypeContext& c) {
     const Shape& to = c.attributes.shape("shape");
     if (to.elements() != c.operands[0].shape.elements()) c.error("cannot be reshaped to " + to.str());

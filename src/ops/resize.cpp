@@ -40,11 +40,11 @@ MILLRACE_OPERATOR(resize) {
       "filter, widened where the picture becomes smaller (antialiased), first across and then down, each "
       "rounded to "
       "u8, with weights of 22 bits. The same bytes as the data loader gives.";
-  op.attributes = {{"height", std::nullopt, "of the result, 1 to 65535"},
-                   {"width", std::nullopt, "of the result, 1 to 65535"}};
+  constexpr int64_t most = 65535;
+  op.attributes = {{"height", AttributeType::integer, "of the result", {.low = 1, .high = most}},
+                   {"width", AttributeType::integer, "of the result", {.low = 1, .high = most}}};
   op.types = [](const TypeContext& c) {
     const Type& x = c.operands[0];
-    constexpr int64_t most = 65535;
     if (x.dtype != u8) c.error("only pictures of u8 are resized");
     if (x.shape.rank() < 2) c.error("pictures end in height and width");
     Shape shape = x.shape;
@@ -52,9 +52,7 @@ MILLRACE_OPERATOR(resize) {
       Dim& side = shape[shape.size() - static_cast<size_t>(back)];
       if (!side.is_static()) c.error("height and width must be numbers, not named dimensions");
       if (side.size() < 1 || side.size() > most) c.error("pictures have sides of 1 to 65535");
-      const int64_t wanted = c.attributes.integer(back == 2 ? "height" : "width");
-      if (wanted < 1 || wanted > most) c.error("height and width must be from 1 to 65535");
-      side = wanted;
+      side = c.attributes.integer(back == 2 ? "height" : "width");
     }
     return std::vector<Type>{{u8, shape}};
   };

@@ -41,7 +41,7 @@ MILLRACE_OPERATOR(rms_norm) {
       "Computed in f32 for 16-bit floats. (Zhang, Sennrich, 2019)";
   op.max_operands = 2;
   op.attributes = {{"axis", Attribute(int64_t{-1}), "the first normalised axis"},
-                   {"eps", Attribute(1e-6), "added to the mean of squares"}};
+                   {"eps", Attribute(1e-6), "added to the mean of squares", {.low = 0}}};
   op.types = ops::trailing_norm_types;
   op.body = [](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {
     ops::Build b(graph);

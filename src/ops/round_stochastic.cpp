@@ -29,13 +29,12 @@ MILLRACE_OPERATOR(round_stochastic) {
       "random bits.";
   op.op_class = OpClass::elementwise;
   op.min_operands = op.max_operands = 2;
-  op.attributes = {{"part", Attribute(int64_t{0}), "which 16 of the 64 random bits are used, from 0 to 3"}};
+  op.attributes = {
+      {"part", Attribute(int64_t{0}), "which 16 of the 64 random bits are used", {.low = 0, .high = 3}}};
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
     if (c.operands[0].dtype != f32 || c.operands[1] != Type{i64, c.operands[0].shape})
       c.error("the operands must be f32 and, of the same shape, i64");
-    if (const int64_t part = c.attributes.integer("part"); part < 0 || part > 3)
-      c.error("part must be from 0 to 3");
     return std::vector<Type>{{bf16, c.operands[0].shape}};
   };
   op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node& node) {

@@ -43,7 +43,7 @@ std::vector<Type> loop_types(const TypeContext& c, int64_t carries, int64_t sequ
   const Graph& body = *c.body;
   const auto operands = static_cast<int64_t>(c.operands.size()),
              outputs = static_cast<int64_t>(body.outputs().size());
-  if (carries < 0 || sequences < 0 || carries > operands || sequences > operands - carries)
+  if (carries > operands || sequences > operands - carries)
     c.error(fmt::format("{} carries and {} sequences among {} operands", carries, sequences, operands));
   if (static_cast<int64_t>(body.inputs().size()) != operands)
     c.error(fmt::format("the body takes {} inputs", body.inputs().size()));
@@ -190,10 +190,11 @@ MILLRACE_OPERATOR(scan) {
       "position to the first; slices and stacks keep their positions.";
   op.min_operands = 0;
   op.max_operands = -1;
-  op.attributes = {{"carries", std::nullopt, "how many operands are carries"},
-                   {"sequences", std::nullopt, "how many operands after them are sequences"},
-                   {"length", std::nullopt, "the number of steps: a shape of one dimension"},
-                   {"reverse", Attribute(false), "from the last position to the first"}};
+  op.attributes = {
+      {"carries", AttributeType::integer, "how many operands are carries", {.low = 0}},
+      {"sequences", AttributeType::integer, "how many operands after them are sequences", {.low = 0}},
+      {"length", AttributeType::shape, "the number of steps: a shape of one dimension"},
+      {"reverse", Attribute(false), "from the last position to the first"}};
   op.types = [](const TypeContext& c) {
     return ops::loop_types(c, c.attributes.integer("carries"), c.attributes.integer("sequences"));
   };

@@ -66,7 +66,7 @@ MILLRACE_OPERATOR(self_attention) {
       "length].";
   op.max_operands = 2;
   op.attributes = ops::attention_attributes();
-  op.attributes.push_back({"heads", std::nullopt, "heads of q"});
+  op.attributes.push_back({"heads", AttributeType::integer, "heads of q", {.low = 1}});
   op.types = self_attention_types;
   op.body = self_attention_body;
   op.gradient = self_attention_gradient;

@@ -53,7 +53,7 @@ MILLRACE_OPERATOR(self_attention_grad) {
   op.min_operands = 4;
   op.max_operands = 5;
   op.attributes = ops::attention_attributes();
-  op.attributes.push_back({"heads", std::nullopt, "heads of q"});
+  op.attributes.push_back({"heads", AttributeType::integer, "heads of q", {.low = 1}});
   op.types = self_attention_grad_types;
   op.body = self_attention_grad_body;
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};

@@ -28,7 +28,6 @@ std::vector<Type> slice_types(const TypeContext& c) {
   Shape shape;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t step = steps.empty() ? 1 : steps[d];
-    if (step < 1) c.error("steps must be positive");
     if (!x.shape[d].is_static()) {
       if (starts[d] != 0 || ends[d] != to_end || step != 1)
         c.error("a named dimension can only be taken whole");
@@ -86,9 +85,10 @@ MILLRACE_OPERATOR(slice) {
       "count from "
       "the end, bounds beyond it are cut. Steps are positive.";
   op.attributes = {
-      {"starts", std::nullopt, "first element, for each axis"},
-      {"ends", std::nullopt, "first element not taken, for each axis; the greatest i64: to the end"},
-      {"steps", Attribute(std::vector<int64_t>{}), "distance, for each axis; empty: 1"}};
+      {"starts", AttributeType::integers, "first element, for each axis"},
+      {"ends", AttributeType::integers,
+       "first element not taken, for each axis; the greatest i64: to the end"},
+      {"steps", Attribute(std::vector<int64_t>{}), "distance, for each axis; empty: 1", {.low = 1}}};
   op.types = slice_types;
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     std::vector<Scalar> at;

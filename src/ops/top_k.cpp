@@ -11,14 +11,14 @@ MILLRACE_OPERATOR(top_k) {
   op.doc =
       "The `k` largest elements along the last dimension, the largest first, and their i64 positions there. "
       "Of equal elements the first one comes first.";
-  op.attributes = {{"k", std::nullopt, "how many"}};
+  op.attributes = {{"k", AttributeType::integer, "how many", {.low = 1}}};
   op.types = [](const TypeContext& c) {
     const Type& x = c.operands[0];
     const int64_t k = c.attributes.integer("k");
     if (x.dtype != f32 && x.dtype != f64) c.error("the elements must be f32 or f64");
     if (x.shape.rank() == 0 || !x.shape.back().is_static())
       c.error("the last dimension must be there and known");
-    if (k < 1 || k > x.shape.back().size()) c.error("k must be from 1 to the size of the last dimension");
+    if (k > x.shape.back().size()) c.error("k must not exceed the size of the last dimension");
     Shape shape = x.shape;
     shape[shape.rank() - 1] = k;
     return std::vector<Type>{{x.dtype, shape}, {i64, shape}};

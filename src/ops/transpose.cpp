@@ -23,7 +23,10 @@ MILLRACE_OPERATOR(transpose) {
   op.name = "transpose";
   op.op_class = OpClass::movement;
   op.doc = "Axes reordered: axis d of the result is axis permutation[d] of the operand.";
-  op.attributes = {{"permutation", std::nullopt, "for each axis of the result, the operand's axis"}};
+  op.attributes = {{"permutation",
+                    AttributeType::integers,
+                    "for each axis of the result, the operand's axis",
+                    {.low = 0}}};
   op.types = [](const TypeContext& c) {
     const std::vector<int64_t>& permutation = c.attributes.ints("permutation");
     const Shape& from = c.operands[0].shape;

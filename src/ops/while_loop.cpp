@@ -13,7 +13,7 @@ namespace {
 
 std::vector<Type> while_types(const TypeContext& c) {
   const int64_t carries = c.attributes.integer("carries");
-  if (carries < 1 || c.operands.empty() || c.operands[0] != Type{boolean, {}})
+  if (c.operands.empty() || c.operands[0] != Type{boolean, {}})
     c.error("the first carry, which says whether it goes on, must be bool[]");
   const std::vector<Type> types = ops::loop_types(c, carries, 0);
   if (static_cast<int64_t>(types.size()) > carries && c.attributes.shape("length")[0] == Dim(no_limit))
@@ -77,8 +77,8 @@ MILLRACE_OPERATOR(while_loop) {
       "that were not run.";
   op.min_operands = 1;
   op.max_operands = -1;
-  op.attributes = {{"carries", std::nullopt, "how many operands are carries"},
-                   {"length", std::nullopt, "the most steps: a shape of one dimension"}};
+  op.attributes = {{"carries", AttributeType::integer, "how many operands are carries", {.low = 1}},
+                   {"length", AttributeType::shape, "the most steps: a shape of one dimension"}};
   op.types = while_types;
   op.flops = [](const Graph& graph, const Node& node) {
     const Dim limit = ops::scan_of(node).length;

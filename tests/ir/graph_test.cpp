@@ -78,8 +78,15 @@ TEST_CASE("a node with foreign operands or wrong attributes is a TypeError that 
         }) == "sum has no attribute 'axis'; the nearest is 'axes'");
   CHECK(type_error([&] {
           graph.add("sum", {x}, {{"axes", int64_t{1}}});
-        }) == "attribute 'axes' of sum is of the wrong kind");
-  CHECK_THROWS_AS(graph.add("reshape", {x}, {{"shape", 1.0}}), TypeError);
+        }) == "attribute 'axes' of sum must be a list of whole numbers, not a whole number");
+  CHECK(type_error([&] {
+          graph.add("reshape", {x}, {{"shape", 1.0}});
+        }) == "attribute 'shape' of reshape must be a shape, not a number");
+  graph.set_origin("stem");
+  CHECK(type_error([&] {
+          graph.add("rms_norm", {x}, {{"eps", -1.0}});
+        }) == "attribute 'eps' of rms_norm must be at least 0, not -1 (in layer 'stem')");
+  graph.set_origin("");
   CHECK_THROWS_AS(graph.add("input", {}), TypeError);
   CHECK_THROWS_AS(graph.add("fused", {x}), TypeError);
   CHECK_THROWS_AS(graph.constant(Array()), TypeError);

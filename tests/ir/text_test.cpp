@@ -155,11 +155,11 @@ TEST_CASE("what is wrong in a text is told with its line") {
   CHECK(refused_node("%1 = sum(%0) {axis=[1]} : f32[2]") ==
         "graph text, line 3: sum has no attribute 'axis'; the nearest is 'axes'");
   CHECK(refused_node("%1 = sum(%0) {axes=1} : f32[2]") ==
-        "graph text, line 3: attribute 'axes' of sum is of the wrong kind");
+        "graph text, line 3: attribute 'axes' of sum must be a list of whole numbers, not a whole number");
   CHECK(refused_node("%1 = reshape(%0) : f32[6]") ==
         "graph text, line 3: reshape needs the attribute 'shape'");
   CHECK(refused_node("%1 = reshape(%0) {shape=3} : f32[6]") ==
-        "graph text, line 3: attribute 'shape' is of another kind than its operator reads");
+        "graph text, line 3: attribute 'shape' of reshape must be a shape, not a whole number");
   CHECK(refused_node("%1 = relu(%0) : f32[6]") ==
         "graph text, line 3: the types of relu are not those written");
   CHECK(refused_node("%1 = relu(%2) : f32[2, 3]") == "graph text, line 3: the value %2 is not there yet");

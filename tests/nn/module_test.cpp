@@ -234,7 +234,7 @@ TEST_CASE("mistakes in modules are told when they are made") {
   CHECK_THROWS_AS(nn::Function(nullptr), InputError);
   nn::BatchNorm norm(4, {.epsilon = -1});
   norm.initialise(1);
-  CHECK_THROWS_WITH_AS(norm(Tensor::ones({3, 4})), doctest::Contains("eps must be at least 0, not -1"),
+  CHECK_THROWS_WITH_AS(norm(Tensor::ones({3, 4})), doctest::Contains("must be at least 0, not -1"),
                        TypeError);
   nn::BatchNorm none(0);
   none.initialise(1);

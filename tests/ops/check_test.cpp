@@ -27,6 +27,10 @@ TEST_CASE("an operator that lacks a part is named with the part") {
         "add lacks a gradient, or differentiable = false");
   CHECK(missing([](Operator& op) { op.element = nullptr; }, "pad") == "pad lacks an element body");
   CHECK(missing([](Operator& op) { op.reduction.reset(); }, "max") == "max lacks the kind of reduction");
+  CHECK(missing([](Operator& op) { op.attributes[0].doc = ""; }, "softmax") ==
+        "softmax lacks a doc of attribute axis");
+  CHECK(missing([](Operator& op) { op.attributes[1].fallback = -1.0; }, "rms_norm") ==
+        "rms_norm lacks a default within the range of attribute eps");
   CHECK(missing([](Operator& op) { op.body = nullptr; }, "relu").starts_with("relu lacks a body"));
   const Operator& op = get_operator("mul");
   const Operator* twice[] = {&op, &op};

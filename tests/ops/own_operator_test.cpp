@@ -32,7 +32,7 @@ Operator softcap(std::string_view name) {
   op.name = name;
   op.op_class = OpClass::elementwise;
   op.doc = "x, bent so that it stays between −cap and cap";
-  op.attributes = {{"cap", std::nullopt, "the bound"}};
+  op.attributes = {{"cap", AttributeType::number, "the bound", {.low = 0, .above = true}}};
   op.types = same_type;
   op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node& node) {
     const Scalar cap = b.constant(b.dtype(x[0]), node.attributes.number("cap"));
@@ -294,6 +294,8 @@ TEST_CASE("a program's own operators work on tensors, and errors name them") {
   const Value flags = graph.input("flags", {boolean, {3}});
   CHECK_THROWS_WITH_AS(graph.add("test_softcap", {flags}, {{"cap", 1.0}}),
                        "test_softcap(bool[3]): dtype is not supported", TypeError);
+  CHECK_THROWS_WITH_AS(graph.add("test_softcap", {flags}, {{"cap", 0.0}}),
+                       "attribute 'cap' of test_softcap must be more than 0, not 0", TypeError);
   CHECK_THROWS_WITH_AS(get_operator("test_softcup"),
                        "there is no operator 'test_softcup'; the nearest is 'test_softcap'", InputError);
 }
