@@ -147,6 +147,11 @@ struct RowContext {
   int64_t count;
 };
 
+/// How many elements of its first operand a node reads, and of its first result it writes.
+struct Touched {
+  int64_t read = 0, written = 0;
+};
+
 struct Operator {
   std::string_view name;
   OpClass op_class = OpClass::elementwise;
@@ -182,6 +187,10 @@ struct Operator {
   /// Heavy: how many floating-point operations a node is (ops/work.h says how they count). Of all other
   /// classes they are counted from the bodies.
   std::function<double(const Graph&, const Node&)> flops;
+
+  /// How much a node touches of its first operand and its first result, which else count as whole.
+  /// `in_place`: the result lies in the operand's memory, so that what stays as it was need not be touched.
+  std::function<Touched(const Graph&, const Node&, bool in_place)> touches;
 
   /// Heavy, of a program's own: what it computes, plainly. The library's own are in src/backend/ref/.
   std::function<std::vector<Array>(const Node&, std::span<const Array>)> evaluate;

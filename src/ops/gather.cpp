@@ -43,6 +43,10 @@ MILLRACE_OPERATOR(gather) {
   op.attributes = {{"axis", Attribute(int64_t{0}), "the axis that is indexed; negative counts from the end"}};
   op.types = gather_types;
   op.element = gather_element;
+  op.touches = [](const Graph&, const Node& node, bool) {
+    const int64_t taken = node.types[0].shape.count();
+    return Touched{taken, taken};
+  };
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value base = b.zeros(c.operands[0]);

@@ -41,6 +41,10 @@ MILLRACE_OPERATOR(scatter_add) {
   op.flops = [](const Graph& graph, const Node& node) {
     return static_cast<double>(graph.type(node.operands[2]).shape.count());
   };
+  op.touches = [](const Graph& graph, const Node& node, bool in_place) {
+    const int64_t count = (in_place ? graph.type(node.operands[2]) : node.types[0]).shape.count();
+    return Touched{count, count};
+  };
   op.samples = {
       {.operands = {{f32, {5, 3}}, {i64, {7}}, {f32, {7, 3}}}, .int_high = 4},
       {.operands = {{f32, {6}}, {i32, {2, 4}}, {f32, {2, 4}}}},

@@ -52,6 +52,10 @@ MILLRACE_OPERATOR(scatter_rows) {
   op.types = scatter_rows_types;
   op.gradient = scatter_rows_gradient;
   op.flops = [](const Graph&, const Node&) { return 0.0; };  // it moves
+  op.touches = [](const Graph& graph, const Node& node, bool in_place) {
+    const int64_t all = node.types[0].shape.count();
+    return in_place ? Touched{0, graph.type(node.operands[2]).shape.count()} : Touched{all, all};
+  };
   op.samples = {{.operands = {{f32, {5, 3}}, {i64, {7}}, {f32, {7, 3}}}, .int_low = -1, .int_high = 6},
                 {.operands = {{f32, {40}}, {i32, {2, 4}}, {f32, {2, 4}}}},
                 {.operands = {{f64, {6, 2, 2}}, {i64, {3}}, {f64, {3, 2, 2}}}},

@@ -98,6 +98,10 @@ MILLRACE_OPERATOR(slice) {
     }
     return b.load(0, at);
   };
+  op.touches = [](const Graph&, const Node& node, bool) {
+    const int64_t taken = node.types[0].shape.count();
+    return Touched{taken, taken};
+  };
   op.gradient = slice_gradient;
   using Ints = std::vector<int64_t>;
   const auto sample = [&](DType dtype, const Shape& shape, Ints starts, Ints ends, Ints steps) {

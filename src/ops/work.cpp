@@ -45,6 +45,11 @@ class Counter : public ElementBuilder {
 
 double elements(const Type& type) { return static_cast<double>(type.shape.count()); }
 
+/// Of so many elements, some perhaps counted twice: of no more than there are.
+double bytes_of(const Type& type, int64_t count) {
+  return static_cast<double>(std::min(count, type.shape.count()) * type.dtype.bytes());
+}
+
 }  // namespace
 
 double flops(const Graph& graph) {
@@ -76,26 +81,27 @@ double flops(const Graph& graph, const Node& node) {
   return counter.count() * elements(node.types[0]);
 }
 
-double bytes_read(const Graph& graph, const Node& node, int k) {
-  const auto bytes = static_cast<double>(graph.type(node.operands[k]).bytes());
-  const auto taken_by = [](const Node& reader) {
-    double taken = 0;
-    for (const Type& type : reader.types) taken += static_cast<double>(type.bytes());
-    return taken;
-  };
-  if (node.op->op_class == OpClass::movement && !node.op->window) return std::min(bytes, taken_by(node));
+double bytes_read(const Graph& graph, const Node& node, int k, bool in_place) {
+  const Type& type = graph.type(node.operands[k]);
+  if (k == 0 && node.op->touches) return bytes_of(type, node.op->touches(graph, node, in_place).read);
+  const auto whole = static_cast<double>(type.bytes());
   // What a loop or a branch takes of an operand is its body's business, whose inputs are others.
-  if (!node.body || node.op->runs_body()) return bytes;
-  // A loop nest loads where it computes: of an operand that only movement reads, what that takes.
+  if (!node.body || node.op->runs_body()) return whole;
+  // A loop nest loads where it computes: what its readers take.
   const Value input = node.body->inputs()[k];
   double taken = 0;
   for (int i = 0; i < node.body->size(); ++i) {
     const Node& reader = node.body->node(i);
-    if (std::find(reader.operands.begin(), reader.operands.end(), input) == reader.operands.end()) continue;
-    if (reader.op->op_class != OpClass::movement || reader.op->window) return bytes;
-    taken += taken_by(reader);
+    for (size_t o = 0; o < reader.operands.size(); ++o)
+      if (reader.operands[o] == input) taken += bytes_read(*node.body, reader, static_cast<int>(o));
   }
-  return std::min(bytes, taken);
+  return std::min(whole, taken);
+}
+
+double bytes_written(const Graph& graph, const Node& node, int r, bool in_place) {
+  const Type& type = node.types[r];
+  if (r == 0 && node.op->touches) return bytes_of(type, node.op->touches(graph, node, in_place).written);
+  return static_cast<double>(type.bytes());
 }
 
 int arithmetic_bits(const Graph& graph, const Node& node) {

@@ -14,8 +14,10 @@ double flops(const Graph& graph, const Node& node);
 /// Of all nodes.
 double flops(const Graph& graph);
 
-/// Bytes of operand `k` that the node has to read at least: all of it, or what gather and slice take of it.
-double bytes_read(const Graph& graph, const Node& node, int k);
+/// Bytes of operand `k` that the node has to read at least, and of result `r` that it has to write: all of
+/// it, or what its operator says. `in_place`: the first result lies in the first operand's memory.
+double bytes_read(const Graph& graph, const Node& node, int k, bool in_place = false);
+double bytes_written(const Graph& graph, const Node& node, int r, bool in_place = false);
 
 /// The bits of the numbers that the node's arithmetic takes in: 16 for products of bf16, else 32 or 64. Of a
 /// loop those of its body's most work.

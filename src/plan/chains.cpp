@@ -46,15 +46,11 @@ class ChainFinder {
   }
 
  private:
-  bool same_memory(int a, int b) const {
-    const Storage &x = plan_.storages[a], &y = plan_.storages[b];
-    return a == b || (x.kind == StorageKind::input && y.kind == StorageKind::input && x.index == y.index);
-  }
-
   /// Whether all that `reader` reads of a storage are rows.
   bool takes_rows(const PlannedLaunch& reader, int storage) const {
     for (size_t k = 0; k < reader.operands.size(); ++k)
-      if (same_memory(reader.operands[k], storage) && !row_kernel(reader)->takes_row(static_cast<int>(k)))
+      if (plan_.same_memory(reader.operands[k], storage) &&
+          !row_kernel(reader)->takes_row(static_cast<int>(k)))
         return false;
     return true;
   }

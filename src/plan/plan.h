@@ -72,6 +72,12 @@ struct Plan {
   /// not.
   int fixed_peak_launch = -1;
   int64_t fixed_bytes = 0;
+
+  /// Whether two storages are the same memory, as an input and what is written over it are.
+  bool same_memory(int a, int b) const {
+    const Storage &x = storages[a], &y = storages[b];
+    return a == b || (x.kind == StorageKind::input && y.kind == StorageKind::input && x.index == y.index);
+  }
 };
 
 struct PlanOptions {

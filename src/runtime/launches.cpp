@@ -98,15 +98,17 @@ std::vector<LaunchInfo> describe_launches(const Plan& plan) {
     const int l = static_cast<int>(launches.size());
     if (l > 0 && planned.chain >= 0 && planned.chain == plan.launches[l - 1].chain)
       info.kernel += ", row by row with the one before";
+    const bool in_place = !planned.operands.empty() && !planned.results.empty() &&
+                          plan.same_memory(planned.operands[0], planned.results[0]);
     for (size_t k = 0; k < planned.operands.size(); ++k) {
       uses[planned.operands[k]].push_back({l, info.traffic.size()});
-      info.traffic.push_back({ops::bytes_read(graph, node, static_cast<int>(k)), 0, false});
+      info.traffic.push_back({ops::bytes_read(graph, node, static_cast<int>(k), in_place), 0, false});
       const int from = writer[planned.operands[k]];
       if (from >= 0 && !contains(info.reads, from)) info.reads.push_back(from);
     }
     for (size_t r = 0; r < planned.results.size(); ++r) {
       uses[planned.results[r]].push_back({l, info.traffic.size()});
-      info.traffic.push_back({static_cast<double>(node.types[r].bytes()), 0, true});
+      info.traffic.push_back({ops::bytes_written(graph, node, static_cast<int>(r), in_place), 0, true});
       writer[planned.results[r]] = l;
     }
     launches.push_back(std::move(info));

@@ -55,9 +55,9 @@ class Summary {
     SummaryRow row;
     row.operation = node.op->name;
     row.name = node.origin.layer;
-    for (const Type& type : node.types) {
-      row.types += (row.types.empty() ? "" : ", ") + type.str();
-      row.bytes += static_cast<double>(type.bytes());
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      row.types += (r ? ", " : "") + node.types[r].str();
+      row.bytes += ops::bytes_written(graph_, node, static_cast<int>(r));
     }
     row.flops = ops::flops(graph_, node);
     for (size_t k = 0; k < node.operands.size(); ++k) {

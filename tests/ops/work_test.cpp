@@ -73,6 +73,19 @@ TEST_CASE("what gather and slice leave out is not read") {
   const Value rows = graph.add("gather", {table, index}, {{"axis", int64_t{0}}});
   CHECK(ops::bytes_read(graph, graph.node(rows), 0) == 3 * 8 * 4);
   CHECK(ops::bytes_read(graph, graph.node(rows), 1) == 3 * 8);
+  CHECK(ops::bytes_written(graph, graph.node(rows), 0) == 3 * 8 * 4);
+
+  // Indices are read whole, also where they are wider than what they pick; a table at most once.
+  const Value marks = graph.input("marks", {u8, {4}}), many = graph.input("many", {i64, {50}});
+  const Value picked = graph.add("gather", {marks, many}, {{"axis", int64_t{0}}});
+  CHECK(ops::bytes_read(graph, graph.node(picked), 0) == 4);
+  CHECK(ops::bytes_read(graph, graph.node(picked), 1) == 50 * 8);
+
+  using Ints = std::vector<int64_t>;
+  const Value part =
+      graph.add("slice", {table}, {{"starts", Ints{10, 0}}, {"ends", Ints{30, 8}}, {"steps", Ints{5, 2}}});
+  CHECK(ops::bytes_read(graph, graph.node(part), 0) == 4 * 4 * 4);
+  CHECK(ops::bytes_written(graph, graph.node(part), 0) == 4 * 4 * 4);
 
   const auto nest = [&](bool whole) {
     auto body = std::make_shared<Graph>();
@@ -84,6 +97,30 @@ TEST_CASE("what gather and slice leave out is not read") {
   };
   CHECK(ops::bytes_read(graph, graph.node(nest(false)), 0) == 3 * 8 * 4);
   CHECK(ops::bytes_read(graph, graph.node(nest(true)), 0) == 1000 * 8 * 4);
+}
+
+TEST_CASE("a table that is updated where it lies is touched at the rows that are named") {
+  Graph graph;
+  const Value table = graph.input("table", {f32, {1000, 8}}), index = graph.input("index", {i64, {3}}),
+              rows = graph.input("rows", {f32, {3, 8}});
+  const Node written = graph.node(graph.add("scatter_rows", {table, index, rows}));
+  const Node added = graph.node(graph.add("scatter_add", {table, index, rows}));
+  for (const Node* node : {&written, &added}) {
+    CHECK(ops::bytes_read(graph, *node, 0) == 1000 * 8 * 4);
+    CHECK(ops::bytes_written(graph, *node, 0) == 1000 * 8 * 4);
+    CHECK(ops::bytes_written(graph, *node, 0, true) == 3 * 8 * 4);
+    for (const bool in_place : {false, true}) {
+      CHECK(ops::bytes_read(graph, *node, 1, in_place) == 3 * 8);
+      CHECK(ops::bytes_read(graph, *node, 2, in_place) == 3 * 8 * 4);
+    }
+  }
+  CHECK(ops::bytes_read(graph, written, 0, true) == 0);
+  CHECK(ops::bytes_read(graph, added, 0, true) == 3 * 8 * 4);
+
+  // More rows than there are touch all of them.
+  const Value few = graph.input("few", {f32, {2, 8}});
+  const Node over = graph.node(graph.add("scatter_add", {few, index, rows}));
+  CHECK(ops::bytes_written(graph, over, 0, true) == 2 * 8 * 4);
 }
 
 TEST_CASE("products say how wide their numbers are, and loops say it of the product in them") {

@@ -57,6 +57,20 @@ TEST_CASE("launches say what they are, what they compute and move, and how far b
   CHECK(launches[1].traffic[1].distance == 16384);
 }
 
+TEST_CASE("rows written into a donated table count as rows, into a new one as all of it") {
+  for (const bool donated : {true, false}) {
+    Graph graph;
+    const Value table = graph.input("table", {f32, {1000, 8}}), index = graph.input("index", {i64, {3}}),
+                rows = graph.input("rows", {f32, {3, 8}});
+    graph.set_outputs({graph.add("scatter_rows", {table, index, rows})});
+    CompileOptions options;
+    if (donated) options.donations = {{0, 0}};
+    const std::vector<LaunchInfo> launches = Program::compile(graph, options).launches();
+    REQUIRE(launches.size() == 1);
+    CHECK(launches[0].bytes() == 3 * 8 + 3 * 8 * 4 + (donated ? 3 * 8 * 4 : 2 * 1000 * 8 * 4));
+  }
+}
+
 TEST_CASE("profiling records every run while it is on, in order") {
   Program program = two_launches();
   CHECK(program.run_times().empty());
