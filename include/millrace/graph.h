@@ -33,6 +33,9 @@ std::string_view phase_name(Phase phase);
 /// Where a node comes from. Passes hand it on; it means nothing to what is computed.
 struct Origin {
   std::string layer;  // its location, for messages alone: "blocks.0.conv1", or the place of the call
+  /// It is the place of a call in C++ ("demo.cpp:12"), in no layer: a loss's, for one. Known where a graph is
+  /// captured and to what is derived from that; text does not keep it, and equality does not ask.
+  bool call = false;
   Phase phase = Phase::forward;
   /// What stands elsewhere too is computed once more, to save memory: not to be merged with that.
   bool again = false;
@@ -41,11 +44,19 @@ struct Origin {
   Origin(std::string name, Phase part = Phase::forward)
       : layer(std::move(name)), phase(part) {}  // NOLINT: converts
   Origin(const char* name) : layer(name) {}     // NOLINT
-  bool operator==(const Origin&) const = default;
+  bool operator==(const Origin& other) const {
+    return layer == other.layer && phase == other.phase && again == other.again;
+  }
   bool empty() const { return layer.empty(); }
+  /// The same place, in a phase.
+  Origin in_phase(Phase part) const {
+    Origin copy = *this;
+    copy.phase = part;
+    return copy;
+  }
   /// The same place, computed again in a phase.
   Origin repeated(Phase part) const {
-    Origin copy(layer, part);
+    Origin copy = in_phase(part);
     copy.again = true;
     return copy;
   }

@@ -65,7 +65,7 @@ std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::
       any = any || arrived.back().valid();
     }
     if (!any) continue;
-    graph.set_origin({node.origin.layer, Phase::backward});
+    graph.set_origin(node.origin.in_phase(Phase::backward));
     std::vector<Value> parts;
     if (node.op->gradient)
       parts = node.op->gradient({graph, node, node.operands, results, arrived});

@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, Value>> layer_results(const Recorded& recorde
     const Type& type = node.types[0];
     if (!type.dtype.is_float() || type.shape.rank() < 2 || !type.shape[0].is_static()) continue;
     if (type.shape[0].size() != rows && !(type.shape.rank() > 2 && type.shape[1].size() == rows)) continue;
-    if (node.origin.layer.find(".cpp:") != std::string::npos) continue;  // a loss's, not a layer's
+    if (node.origin.call) continue;  // a loss's, not a layer's
     last[node.origin.layer] = i;
   }
   std::vector<std::pair<std::string, Value>> results;

@@ -32,7 +32,7 @@ std::vector<std::string> weights_that_are_constants(const Recorded& recorded, in
         node.op->op_class == OpClass::movement || node.op->op_class == OpClass::view || node.op->converts;
     if (moves && node.operands.size() == 1)
       constant[static_cast<size_t>(i)] = constant[static_cast<size_t>(node.operands[0].node)];
-    if (layers && node.origin.layer.find(".cpp:") != std::string::npos) continue;
+    if (layers && node.origin.call) continue;
     if (!node.op->flops || !std::any_of(node.operands.begin(), node.operands.end(),
                                         [&](const Value& v) { return data[static_cast<size_t>(v.node)]; }))
       continue;

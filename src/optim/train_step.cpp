@@ -243,7 +243,7 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
                            k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
                            graph.input_names()[k], what);
     // What stands in no layer has the place of the call: a loss's.
-    const bool in_layer = !node.origin.empty() && node.origin.layer.find(".cpp:") == std::string::npos;
+    const bool in_layer = !node.origin.empty() && !node.origin.call;
     return fmt::format("{}{} made {} values ({})", node.op->name,
                        in_layer              ? fmt::format(" in layer '{}'", node.origin.str())
                        : node.origin.empty() ? ""

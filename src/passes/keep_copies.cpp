@@ -131,9 +131,7 @@ class Keeper {
     for (const Value& value : kept_) {
       const int parameter = source_[value.node];
       known[graph_.inputs()[parameter]] = rewrite_[graph_.outputs()[output_of_.at(parameter)]];
-      Origin origin = graph_.node(value).origin;
-      origin.phase = Phase::update;
-      rewrite_.graph().set_origin(std::move(origin));
+      rewrite_.graph().set_origin(graph_.node(value).origin.in_phase(Phase::update));
       fresh_.push_back(again(rewrite_.graph(), value, known));
     }
   }

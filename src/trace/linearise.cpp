@@ -109,7 +109,7 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
   for (const TensorNode* node : linear.operations) {
     std::vector<Value> operands;
     for (const Tensor& operand : node->operands) operands.push_back(given.at(key_of(operand)));
-    graph.set_origin(node->location);
+    graph.set_origin(node->origin);
     const Value added =
         node->body ? graph.add_with_body(*node->op, std::move(operands), node->attributes, node->body)
                    : graph.add(*node->op, std::move(operands), node->attributes);

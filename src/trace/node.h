@@ -21,7 +21,7 @@ struct TensorNode : std::enable_shared_from_this<TensorNode> {
   std::shared_ptr<const Graph> body;  // of control flow
   std::vector<Type> types;
   std::vector<Array> values;  // of the results, when known
-  std::string location;       // the layer, or file:line of the user's call
+  Origin origin;              // the layer, or file:line of the user's call
   std::source_location source;
   std::string name;     // of a symbol
   uint64_t number = 0;  // of an operation: how many were recorded up to it

@@ -230,17 +230,17 @@ uint64_t trace::recorded() { return operations.load(); }
 std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> operands, Attributes attributes,
                                   std::shared_ptr<const Graph> body, const std::source_location& where) {
   auto node = std::make_shared<TensorNode>();
-  node->location = layer.empty() ? trace::place(where) : layer;
+  node->origin = layer.empty() ? trace::place(where) : layer;
+  node->origin.call = layer.empty();
   node->source = where;
-  complete_attributes(op, attributes, node->location);
+  complete_attributes(op, attributes, node->origin);
   std::vector<Type> types;
   for (const Tensor& operand : operands) {
     if (!operand.defined())
-      fail<TypeError>("{}: operand {} of {} has no value", node->location, types.size(), op.name);
+      fail<TypeError>("{}: operand {} of {} has no value", node->origin.layer, types.size(), op.name);
     types.push_back(operand.type());
   }
-  const Origin origin = node->location;
-  const TypeContext context{op, types, attributes, origin, body.get()};
+  const TypeContext context{op, types, attributes, node->origin, body.get()};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));

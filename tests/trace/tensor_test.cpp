@@ -7,7 +7,9 @@
 #include <millrace/error.h>
 #include <millrace/tensor.h>
 
+#include "autodiff/gradient.h"
 #include "trace/compiled_segment.h"
+#include "trace/linearise.h"
 #include "trace/node.h"
 
 using namespace millrace;
@@ -86,6 +88,32 @@ TEST_CASE("a chain of very many operations can be dropped") {
   for (int i = 0; i < 200'000; ++i) y = y + 1;
   y = Tensor();
   CHECK_FALSE(y.defined());
+}
+
+TEST_CASE("operations know a call's place from a layer's name, whatever it looks like, and so do gradients") {
+  const Tensor x = Tensor::symbol("x", {f32, {}});
+  Tensor y = x * x;
+  {
+    const trace::LayerScope layer("model.cpp:7");
+    y = exp(y);
+  }
+  trace::Captured captured = trace::capture({&x, 1}, {&y, 1});
+  Graph& graph = captured.graph;
+  const Value from[] = {captured.value_of(x)};
+  graph.set_outputs(gradients(graph, captured.value_of(y), from));
+  int calls[3] = {}, layers[3] = {};  // of each phase
+  for (int i = 0; i < graph.size(); ++i) {
+    const Origin& origin = graph.node(i).origin;
+    CHECK(origin.call == origin.layer.starts_with("tensor_test.cpp:"));
+    CHECK(origin.repeated(Phase::backward).call == origin.call);
+    calls[static_cast<int>(origin.phase)] += origin.call;
+    layers[static_cast<int>(origin.phase)] += origin.layer == "model.cpp:7";
+  }
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    CHECK(calls[static_cast<int>(phase)] > 0);
+    CHECK(layers[static_cast<int>(phase)] > 0);
+  }
+  CHECK(Graph::parse(graph.str()) == graph);
 }
 
 TEST_CASE("wrong operands are reported at once, with the operator, the types and the place") {
