@@ -84,7 +84,7 @@ inline std::string did_you_mean(std::string_view word, std::span<const std::stri
                                 std::string_view otherwise = "", char quote = '\'') {
   const std::string best = near(word, candidates);
   if (best.empty()) return std::string(otherwise);
-  return std::string("; did you mean ") + quote + best + quote + "?";
+  return std::string("; did you mean ").append(1, quote).append(best).append(1, quote).append("?");
 }
 
 /// The same; all candidates where nothing is near: "; there are: flip, rotate".
