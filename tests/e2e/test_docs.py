@@ -181,7 +181,7 @@ def test_every_table_of_results_says_what_makes_it_and_where_it_is_from():
     for table in re.finditer(r"(?:^\|.*\n)+", page, re.M):
         marker = re.fullmatch(r"<!-- \./dev bench (\S+)( on [^>]+)? -->", page[: table.start()].splitlines()[-1])
         assert marker, table[0].splitlines()[0]
-        assert page[table.end() :].splitlines()[1].startswith("*"), table[0].splitlines()[0]
+        assert re.fullmatch(r"\*.*commits? [0-9a-f]{7,}.*\*", page[table.end() :].splitlines()[1]), table[0].splitlines()[0]
         made.add(marker[1])
     assert made == known
 
