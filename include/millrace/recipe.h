@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,14 @@
 
 #include <millrace/settings.h>
 
+namespace millrace::data {
+class Dataset;
+}  // namespace millrace::data
+
 namespace millrace::task {
+
+/// Data sets of the program by the names that its recipes call them.
+using DataSets = std::map<std::string, std::shared_ptr<const data::Dataset>>;
 
 /// A section of a recipe that chooses a kind and tells it what it can be told: [input], [outputs.price],
 /// train.optimizer … Of an output, items "loss" (or "loss.kind") and "loss.KEY" are those of its loss;
@@ -58,6 +66,9 @@ struct Recipe {
     int64_t cache_mb = 2048;
     std::string memory;
     double most_bad = 0.01;
+    /// What `train`, `sources` and `test` name by "set:NAME" instead of a path. No part of the recipe's text:
+    /// who reads a run's recipe from its folder gives the same data sets again (Run::resume, Run::open).
+    DataSets sets;
   } data;
 
   /// At least one each once the recipe is checked. Several have names, the only one has none.

@@ -123,14 +123,19 @@ class Run {
   /// observer stops can be resumed. Error when the loss is not finite.
   static Run train(const task::Recipe& recipe, const std::filesystem::path& folder = {},
                    const train::Observer& observer = {});
-  /// Goes on with a training that was stopped or killed, to the same bits as if it never had been.
-  static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {});
+  /// Goes on with a training that was stopped or killed, to the same bits as if it never had been. `sets`:
+  /// those of the recipe that it was begun with (recipe.data.sets). InputError when one is missing, or is not
+  /// what the run was begun with.
+  static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {},
+                    const task::DataSets& sets = {});
   /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is
   /// damaged, which observer.message hears. `changes` of its recipe: those that what is trained does not
   /// depend on ("input.tta=flip", "eval.metrics=[accuracy]"); InputError for others. `checkpoint`: another
-  /// one, "best" (train.keep_best) or the number of its step.
+  /// one, "best" (train.keep_best) or the number of its step. `sets`: data sets of the program that
+  /// training(), tests() and evaluate() may need, as the recipe names them.
   static Run open(const std::filesystem::path& folder, const train::Observer& observer = {},
-                  std::span<const std::string> changes = {}, const std::string& checkpoint = "");
+                  std::span<const std::string> changes = {}, const std::string& checkpoint = "",
+                  const task::DataSets& sets = {});
   /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for
   /// loops of one's own.
   static Run prepare(const task::Recipe& recipe, const train::Observer& observer = {});
@@ -155,9 +160,10 @@ class Run {
   /// Batches to train on: shuffled, changed at random as the recipe says (input.augment), made ahead by
   /// threads. Cursors as after a training of so many batches. Opened when it is first asked for.
   data::Feed& training();
-  /// Batches of the recipe's test set, or of what `data` names, in order, unchanged. Valid until it is asked
-  /// for other data. InputError when the recipe has none.
+  /// Batches of the recipe's test set, of what `data` names, or of these samples, in order, unchanged. Valid
+  /// until it is asked for other data. InputError when the recipe has none.
   data::Feed& tests(const std::string& data = "");
+  data::Feed& tests(const std::shared_ptr<const data::Dataset>& samples);
   /// The arrays of training(), as a TrainStep takes them; `length`: one of the feed's lengths(), where it has
   /// some.
   std::vector<optim::TensorSpec> step_inputs(int64_t length = 0);
@@ -166,10 +172,11 @@ class Run {
 
   // ---- what a model is for
 
-  /// Measures the model on the recipe's test set, or on labelled samples that `data` names, each in all
-  /// the ways that the recipe wants (test-time augmentation). InputError when more samples are
-  /// bad than data.most_bad allows.
+  /// Measures the model on the recipe's test set, on labelled samples that `data` names, or on these, each in
+  /// all the ways that the recipe wants (test-time augmentation). InputError when more samples are bad than
+  /// data.most_bad allows.
   task::Evaluation evaluate(const std::string& data = "");
+  task::Evaluation evaluate(const std::shared_ptr<const data::Dataset>& samples);
   /// Fits calibrations on labelled samples that were not trained on. From then on evaluate(), predict() and
   /// export_onnx() use them; a run with a folder keeps them there, for this checkpoint. InputError when the
   /// method applies to no output.
@@ -202,6 +209,8 @@ class Run {
  private:
   struct State;
   explicit Run(std::unique_ptr<State> state);
+  /// On what tests() has opened.
+  task::Evaluation evaluate_tests();
   std::unique_ptr<State> state_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/size_text.h"
 #include "data/feed/sample_feed.h"
 #include "data/order/order.h"
+#include "data/table/elements.h"
 #include "data/table/labels.h"
 #include "data/table/select.h"
 #include "data/table/split.h"
@@ -351,9 +352,11 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
 }
 
 TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
-                    const ReadProgress& progress, std::vector<std::string>& notes) {
+                    const ReadProgress& progress, std::vector<std::string>& notes,
+                    const std::shared_ptr<const data::Dataset>& given) {
   const Recipe& recipe = task.recipe;
-  if (path.empty() && !has_tests(recipe)) return {};
+  const bool own = path.empty() && !given;
+  if (own && !has_tests(recipe)) return {};
   KnownColumns known;
   for (const auto& input : task.inputs) {
     append(known.texts, input->text_columns());
@@ -361,17 +364,18 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   }
   const bool corpus = cuts_corpus(task);
   auto samples =
-      open_test_source(recipe, corpus && recipe.data.test_share > 0, path, known, classes_of(task));
+      given ? in_groups(recipe, data::spread_arrays(given, known.all))
+            : open_test_source(recipe, corpus && recipe.data.test_share > 0, path, known, classes_of(task));
   if (!samples) return {};
   // A test of all would take longer than a training on a small part; the rows are those of every part and
   // seed.
   constexpr int64_t enough = 10'000;
   const int64_t there = samples->count();
-  if (path.empty() && !recipe.data.sample.empty() && !corpus) samples = data::sample_of(samples, enough);
+  if (own && !recipe.data.sample.empty() && !corpus) samples = data::sample_of(samples, enough);
   const int64_t count = samples->count();
   if (most > 0) samples = data::sample_of(samples, std::max(most, 2 * recipe.eval.batch));
-  const bool own = path.empty() && recipe.data.test.empty() && recipe.data.test_share > 0;
-  const Reading reading{recipe, samples, {}, corpus && own ? Reading::Share::test : Reading::Share::all,
+  const bool share = own && recipe.data.test.empty() && recipe.data.test_share > 0;
+  const Reading reading{recipe, samples, {}, corpus && share ? Reading::Share::test : Reading::Share::all,
                         false,  progress};
   FeedRequest request{.purpose = Purpose::evaluation,
                       .batch = corpus ? recipe.eval.batch : std::min(recipe.eval.batch, samples->count()),
@@ -384,13 +388,13 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
     request.memory = std::max<int64_t>(1, request.memory - memory_used);
   TaskFeed tests = feed_of(task, reading, std::move(request));
   tests.count = count;
-  if (corpus && own)
+  if (corpus && share)
     notes.push_back(fmt::format("{}: its end is kept to test on, by data.test_share:", tests.feed->path()));
   append(notes, tests.feed->notes());
   if (!cuts_corpus(task))
     notes.push_back(fmt::format("{}: {}{} {} to test on{}", tests.feed->path(), samples->count(),
                                 count < there ? fmt::format(" of {}", there) : "", task.unit(),
-                                own ? ", kept by data.test_share" + divided_text(recipe) : ""));
+                                share ? ", kept by data.test_share" + divided_text(recipe) : ""));
   append(notes, unreadable(task, *samples));
   append(notes, empty_classes(task, reading, *tests.feed));
   return tests;

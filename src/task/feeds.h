@@ -19,10 +19,11 @@ namespace millrace::task {
 /// Messages for the user go to `notes`.
 Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, const ReadProgress& progress,
                      std::vector<std::string>& notes);
-/// What the recipe tests on, or `path` instead; a null feed where there is none. `memory_used`: of
-/// data.memory, by the training.
+/// What the recipe tests on, or `path` or the samples `given` instead; a null feed where there is none.
+/// `memory_used`: of data.memory, by the training.
 TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
-                    const ReadProgress& progress, std::vector<std::string>& notes);
+                    const ReadProgress& progress, std::vector<std::string>& notes,
+                    const std::shared_ptr<const data::Dataset>& given = nullptr);
 /// Samples without targets, in order. `batch`: rows of a batch; 0: as for a test set of these samples.
 TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch = 0);
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/suggest.h"
 #include "data/io/location.h"
 #include "data/table/elements.h"
 #include "data/table/group.h"
@@ -40,6 +41,31 @@ bool holds(const data::Dataset& set, const std::string& text) {
   return false;
 }
 
+/// A data set of the program, which only it can give.
+Set given_set(const Recipe& recipe, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [given, set] : recipe.data.sets) {
+    if (given == name && set) return set;
+    if (set) names.push_back(given);
+  }
+  fail<InputError>(
+      "set:{} is a data set of the program that the recipe is from, which must give it (in recipe.data.sets, "
+      "or again as the sets of Run::resume and Run::open), and it is not given{}",
+      name, did_you_mean_or_list(name, names));
+}
+
+/// What a text of [data] names: a data set of the program as it is, or one that is opened.
+Set open_named(const Recipe& recipe, const std::string& text, const KnownColumns& known) {
+  Set set;
+  if (const auto name = set_name(text)) {
+    set = given_set(recipe, *name);
+  } else {
+    const data::OpenOptions options = open_options(recipe, known.texts);
+    set = with_names(open_set(text, options), expand(text), options, known.texts);
+  }
+  return data::spread_arrays(std::move(set), known.all);
+}
+
 /// What data.test_share keeps of a source, or what that leaves: of the samples that data.where leaves. At
 /// random it goes by their numbers in the source, so that none changes sides with the condition.
 std::vector<int64_t> shared_out(const Recipe::Data& data, const Set& source, std::vector<int64_t> samples,
@@ -73,9 +99,7 @@ std::vector<int64_t> shared_out(const Recipe::Data& data, const Set& source, std
 Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wanted wanted,
                 const KnownColumns& known, const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
-  const data::OpenOptions options = open_options(recipe, known.texts);
-  Set set =
-      data::spread_arrays(with_names(open_set(text, options), expand(text), options, known.texts), known.all);
+  Set set = open_named(recipe, text, known);
   // data.test_where stands for itself: "split = 'train'" and "split = 'test'".
   if (data.test.empty() && !data.test_where.empty()) {
     set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
@@ -204,12 +228,8 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
 Set open_test_source(const Recipe& recipe, bool whole, const std::string& path, const KnownColumns& known,
                      const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
-  if (!path.empty() || !data.test.empty()) {
-    const data::OpenOptions options = open_options(recipe, known.texts);
-    const std::string& text = path.empty() ? data.test : path;
-    Set set = with_names(open_set(text, options), expand(text), options, known.texts);
-    return in_groups(recipe, data::spread_arrays(std::move(set), known.all));
-  }
+  if (!path.empty() || !data.test.empty())
+    return in_groups(recipe, open_named(recipe, path.empty() ? data.test : path, known));
   if (!has_tests(recipe)) return nullptr;
   if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, known, classes);
   NamedSets sets;

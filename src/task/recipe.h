@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,10 @@ std::string recipe_help();
 /// Replaces ${NAME} by the environment's value; MILLRACE_DATA has a default, ../shared/data. InputError when
 /// a variable is not set.
 std::string expand(std::string_view text);
+
+/// The name of a data set of the program (Recipe::Data::sets) that a text of [data] stands for, "people" of
+/// "set:people"; nothing of a path.
+std::optional<std::string> set_name(std::string_view text);
 
 /// Relative paths of a recipe with a data.base, as they are from the current folder: those that exist below
 /// the base begin with it.

@@ -18,6 +18,7 @@ fs::path fixed_part(const std::string& path) {
 
 /// Where it does not exist below the base, the folders have moved together, and it is looked for from here.
 void anchor(const fs::path& base, std::string& text) {
+  if (set_name(text)) return;
   const std::string path = expand(text);
   if (path.empty() || fs::path(path).is_absolute() || data::is_elsewhere(path)) return;
   const std::string there = (base / path).lexically_normal().string();

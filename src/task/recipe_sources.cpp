@@ -59,6 +59,23 @@ void check_tests(const Recipe& recipe) {
         data.test_by);
 }
 
+/// What only opening a file or a stream could heed.
+void check_sets(const Recipe& recipe) {
+  const Recipe::Data& data = recipe.data;
+  const auto check = [&](const std::string& text) {
+    if (!set_name(text)) return;
+    const char* const key = data.stream             ? "data.stream"
+                            : !data.missing.empty() ? "data.missing"
+                            : !data.header.empty()  ? "data.header"
+                                                    : nullptr;
+    if (key)
+      fail<InputError>("{} says how files are read, and {} is a data set of the program: leave it out", key,
+                       text);
+  };
+  check(data.train);
+  for (const auto& [source, text] : data.sources) check(text);
+}
+
 void check_weights(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   for (const auto& [source, share] : data.weights)
@@ -94,8 +111,15 @@ void check_sources(const Recipe& recipe) {
                        input, source);
     input = source;
   }
+  check_sets(recipe);
   check_stream(recipe);
   check_tests(recipe);
+}
+
+std::optional<std::string> set_name(std::string_view text) {
+  constexpr std::string_view word = "set:";
+  if (!text.starts_with(word)) return std::nullopt;
+  return std::string(text.substr(word.size()));
 }
 
 }  // namespace millrace::task

@@ -37,6 +37,7 @@ struct Run::State {
       trained;                     // made the training feed, where that was opened for a model that was there
   task::TaskFeed training, tests;  // their feeds may be null
   std::string tested;              // the path of `tests`, as it was asked for
+  std::shared_ptr<const data::Dataset> tested_set;  // or the samples
   std::unique_ptr<task::Predictor> predictor;
 
   task::ReadProgress reading() {
@@ -57,6 +58,18 @@ struct Run::State {
     tell(notes);
     tell_skipped(*opened.training.feed);
     return opened;
+  }
+  /// What a text names, or these samples; neither: the recipe's test set.
+  data::Feed& open_tests(const std::string& data, const std::shared_ptr<const data::Dataset>& samples) {
+    if (!tests.feed || tested != data || tested_set != samples) {
+      std::vector<std::string> notes;
+      tests = task::open_tests(task, data, 0, training.feed ? training.feed->memory() : 0, reading(), notes,
+                               samples);
+      tested = data;
+      tested_set = samples;
+      tell(notes);
+    }
+    return *tests.feed;
   }
   task::Predictor& predicting(bool views) {
     if (!predictor) predictor = std::make_unique<task::Predictor>(task, false, task::Weights::trained);
@@ -128,30 +141,35 @@ Run Run::train(const task::Recipe& recipe, const std::filesystem::path& folder,
     path = trainer.begin(folder, "run").path();
     outcome = trainer.run();
   }
-  Run run = open(path, observer);
+  Run run = open(path, observer, {}, "", recipe.data.sets);
   run.state_->outcome = std::move(outcome);
   return run;
 }
 
-Run Run::resume(const std::filesystem::path& folder, const train::Observer& observer) {
+Run Run::resume(const std::filesystem::path& folder, const train::Observer& observer,
+                const task::DataSets& sets) {
   train::Outcome outcome;
   {
-    train::Trainer trainer(train::recipe_of(folder), observer);
+    task::Recipe recipe = train::recipe_of(folder);
+    recipe.data.sets = sets;
+    train::Trainer trainer(std::move(recipe), observer);
     trainer.resume(train::RunFolder::open(folder));
     outcome = trainer.run();
   }
-  Run run = open(folder, observer);
+  Run run = open(folder, observer, {}, "", sets);
   run.state_->outcome = std::move(outcome);
   return run;
 }
 
 Run Run::open(const std::filesystem::path& folder, const train::Observer& observer,
-              std::span<const std::string> changes, const std::string& checkpoint) {
+              std::span<const std::string> changes, const std::string& checkpoint,
+              const task::DataSets& sets) {
   auto state = std::make_unique<State>();
   state->observer = observer;
   state->folder = folder;
   std::vector<std::string> warnings;
   state->task = train::load_model(folder, warnings, changes, checkpoint, &state->step);
+  state->task.recipe.data.sets = sets;
   state->tell(warnings);
   state->calibrated_on = train::calibration_data(folder);
   state->model = state->task.network;
@@ -192,17 +210,14 @@ data::Feed& Run::training() {
 }
 
 data::Feed& Run::tests(const std::string& data) {
-  State& s = *state_;
-  if (data.empty() && !task::has_tests(s.task.recipe))
+  if (data.empty() && !task::has_tests(recipe()))
     fail<InputError>("the recipe names no test set: say what to measure on");
-  if (!s.tests.feed || s.tested != data) {
-    std::vector<std::string> notes;
-    s.tests = task::open_tests(s.task, data, 0, s.training.feed ? s.training.feed->memory() : 0, s.reading(),
-                               notes);
-    s.tested = data;
-    s.tell(notes);
-  }
-  return *s.tests.feed;
+  return state_->open_tests(data, nullptr);
+}
+
+data::Feed& Run::tests(const std::shared_ptr<const data::Dataset>& samples) {
+  if (!samples) fail<InputError>("the data set to measure on is none: its pointer is null");
+  return state_->open_tests("", samples);
 }
 
 std::vector<optim::TensorSpec> Run::step_inputs(int64_t length) {
@@ -215,8 +230,18 @@ optim::StepFunction Run::step_function() {
 }
 
 task::Evaluation Run::evaluate(const std::string& data) {
+  (void)tests(data);
+  return evaluate_tests();
+}
+
+task::Evaluation Run::evaluate(const std::shared_ptr<const data::Dataset>& samples) {
+  (void)tests(samples);
+  return evaluate_tests();
+}
+
+task::Evaluation Run::evaluate_tests() {
   State& s = *state_;
-  const data::Feed& feed = tests(data);
+  const data::Feed& feed = *s.tests.feed;
   task::Evaluation result =
       task::evaluate(s.predicting(true), s.task, s.tests,
                      [&](int64_t done, int64_t total) { s.observer.busy("evaluating", done, total); });

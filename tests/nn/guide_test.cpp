@@ -194,6 +194,16 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
   CHECK(probability < 0.5);
   CHECK(told.outputs[0].values.at(2) > 0.5);
 
+  task::Recipe ours = task::parse_recipe(
+      "", "ours",
+      std::vector<std::string>{"data.train=set:people", "data.test_share=0.3", "output.column=tall"});
+  ours.data.sets["people"] = people;
+  Run trained = Run::train(ours, at("runs/ours"), observer);
+  double accuracy = trained.evaluate(grown).metrics.at(0).value;
+  Run again = Run::resume(at("runs/ours"), observer, ours.data.sets);
+  CHECK(accuracy > 0.3);
+  CHECK(again.outcome().step == trained.outcome().step);
+
   const Session session = Session::load(at("runs/people"), {.memory = "200MB"});
   std::vector<Array> asked;
   for (const SessionValue& input : session.inputs())

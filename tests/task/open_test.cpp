@@ -53,6 +53,40 @@ TEST_CASE("data.where chooses what is trained on, not what is tested on") {
   CHECK(open_training_source(recipe_of({"data.train=" + path}), false, 5).samples->count() == 5);
 }
 
+TEST_CASE("data sets of the program are sources like files") {
+  const TempFolder folder;
+  const std::string path = write_set(folder, "n.csv", numbers_csv(10, 100));
+  const auto numbers = [&](int64_t count) {
+    const std::string name = fmt::format("{}.csv", count);
+    return std::shared_ptr<const data::Dataset>(
+        data::open_dataset(write_set(folder, name, numbers_csv(count))));
+  };
+  Recipe recipe = recipe_of({"data.train={own = \"set:some\", file = \"" + path + "\"}",
+                             "data.where=label = 'even'", "data.test=set:few"});
+  recipe.data.sets = {{"some", numbers(6)}, {"few", numbers(3)}};
+  check_recipe(recipe, "r.toml");
+  const TrainingSource source = open_training_source(recipe, false);
+  CHECK(source.parts == std::vector<int64_t>{5, 3});  // "file", "own"
+  CHECK(numbers_in(*source.samples) == std::vector<int64_t>{100, 102, 104, 106, 108, 0, 2, 4});
+  CHECK(numbers_in(*open_test_source(recipe, false, "")) == std::vector<int64_t>{0, 1, 2});
+  CHECK(open_test_source(recipe, false, "set:some")->count() == 6);
+  CHECK_THROWS_WITH_AS(open_test_source(recipe, false, "set:sone"), doctest::Contains("did you mean 'some'?"),
+                       InputError);
+  // Its text names them, and they are no part of it.
+  const Recipe read = parse_recipe(recipe_toml(recipe), "r.toml");
+  CHECK(read.data.sources == recipe.data.sources);
+  CHECK_THROWS_WITH_AS(open_training_source(read, false),
+                       doctest::Contains("set:some is a data set of the program"), InputError);
+  // A folder where the recipe begins may have a file of that name.
+  write_set(folder, "set:some", "");
+  recipe.data.base = folder.path().string();
+  anchor_paths(recipe);
+  CHECK(recipe.data.sources.at("own") == "set:some");
+  for (const char* key : {"data.stream=true", "data.missing=[none]", "data.header=yes"})
+    CHECK_THROWS_WITH_AS(check_recipe(recipe_of({"data.train=set:some", key}), "r.toml"),
+                         doctest::Contains("set:some is a data set of the program"), InputError);
+}
+
 TEST_CASE("data.test_where divides, whatever data.where leaves") {
   const TempFolder folder;
   const std::string path = write_set(folder, "n.csv", numbers_csv(10));

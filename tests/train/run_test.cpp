@@ -1,6 +1,8 @@
 // Recipes at work, through the public headers alone.
 #include <doctest/doctest.h>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include <millrace/run.h>
 #include <millrace/weights.h>
@@ -39,6 +41,36 @@ batch = 32
   std::vector<std::string> overrides = {"data.train=" + (folder / "points.csv").string()};
   overrides.insert(overrides.end(), more.begin(), more.end());
   return task::parse_recipe(text, "points", overrides);
+}
+
+/// What a file holds, as rows of the program's own.
+std::shared_ptr<const data::Dataset> in_memory(const fs::path& file) {
+  const auto set = data::open_dataset(file.string());
+  std::vector<std::vector<data::Value>> rows(static_cast<size_t>(set->count()));
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t c = 0; c < set->columns().size(); ++c)
+      rows[i].push_back(set->read(static_cast<int64_t>(i), c));
+  return data::memory_dataset("points", set->columns(), std::move(rows));
+}
+
+/// The digests of its data that a run folder keeps.
+std::vector<std::string> digests_in(const fs::path& run) {
+  std::ifstream file(run / "origin.jsonl");
+  const std::string text{std::istreambuf_iterator<char>(file), {}}, key = "\"digest\":\"";
+  std::vector<std::string> digests;
+  for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
+    digests.push_back(text.substr(at + key.size(), 32));
+  return digests;
+}
+
+void check_same(const task::Evaluation& a, const task::Evaluation& b) {
+  CHECK(a.count == b.count);
+  REQUIRE(a.metrics.size() == b.metrics.size());
+  for (size_t i = 0; i < a.metrics.size(); ++i) {
+    CHECK(a.metrics[i].name == b.metrics[i].name);
+    CHECK(a.metrics[i].value == b.metrics[i].value);
+    CHECK(a.metrics[i].low == b.metrics[i].low);
+  }
 }
 
 bool same_weights(nn::Module& a, nn::Module& b) {
@@ -117,6 +149,67 @@ TEST_CASE("a run that its observer stops goes on to the same weights") {
   CHECK(!half.outcome().finished);
   CHECK(half.outcome().step == 7);
   const Run resumed = Run::resume(folder / "half");
+  CHECK(resumed.outcome().finished);
+  CHECK(same_weights(*resumed.model(), *whole.model()));
+}
+
+TEST_CASE("a data set of the program trains and measures to the bits of its file") {
+  testing::TempFolder folder;
+  std::vector<double> losses;
+  train::Observer observer;
+  observer.step = [&](const train::Status& status) { losses.push_back(status.loss); };
+  const task::Recipe recipe = points_recipe(folder.path());
+  Run file = Run::train(recipe, folder / "file", observer);
+  const std::vector<double> of_file = std::exchange(losses, {});
+
+  const auto points = in_memory(folder / "points.csv");
+  task::Recipe own = points_recipe(folder.path(), {"data.train=set:points"});
+  own.data.sets["points"] = points;
+  Run set = Run::train(own, folder / "set", observer);
+  CHECK(of_file.size() == static_cast<size_t>(file.outcome().step));
+  CHECK(losses == of_file);
+  CHECK(same_weights(*set.model(), *file.model()));
+  CHECK(set.recipe().inputs.at(0).kind == "table");
+  CHECK(digests_in(folder / "set").size() == 2);
+  CHECK(digests_in(folder / "set") == digests_in(folder / "file"));
+  CHECK(Run::prepare(own).training().digest() == Run::prepare(recipe).training().digest());
+
+  // The samples that are kept to test on, and all of them, by whatever they are named.
+  check_same(set.evaluate(), file.evaluate());
+  const task::Evaluation all = file.evaluate((folder / "points.csv").string());
+  CHECK(all.count == 240);
+  check_same(set.evaluate(points), all);
+  check_same(set.evaluate("set:points"), all);
+  check_same(file.evaluate(points), all);
+  check_same(file.evaluate(data::where(points, "up < 48")), set.evaluate(data::where(points, "up < 48")));
+  CHECK(set.tests(points).count() == 240);
+  check_same(set.evaluate(), file.evaluate());  // not what was measured on last
+  CHECK_THROWS_WITH_AS(set.evaluate(std::shared_ptr<const data::Dataset>()), doctest::Contains("null"),
+                       InputError);
+}
+
+TEST_CASE("a run on data sets of the program goes on when they are given again") {
+  testing::TempFolder folder;
+  task::Recipe recipe = points_recipe(folder.path(), {"data.train=set:points"});
+  recipe.data.sets["points"] = in_memory(folder / "points.csv");
+  const Run whole = Run::train(recipe, folder / "whole");
+  int64_t done = 0;
+  train::Observer observer;
+  observer.step = [&](const train::Status& status) { done = status.step; };
+  observer.stop = [&] { return done == 7; };
+  CHECK(!Run::train(recipe, folder / "half", observer).outcome().finished);
+
+  CHECK_THROWS_WITH_AS(Run::resume(folder / "half"), doctest::Contains("set:points is a data set of the"),
+                       InputError);
+  const task::DataSets less = {{"points", data::slice(recipe.data.sets["points"], 0, 200)}};
+  CHECK_THROWS_WITH_AS(Run::resume(folder / "half", {}, less), doctest::Contains("the run was begun with"),
+                       InputError);
+  Run opened = Run::open(folder / "half");
+  CHECK_THROWS_WITH_AS(opened.evaluate(), doctest::Contains("set:points"), InputError);
+  CHECK(opened.evaluate(recipe.data.sets["points"]).count == 240);
+  CHECK(Run::open(folder / "half", {}, {}, "", recipe.data.sets).training().count() < 240);
+
+  const Run resumed = Run::resume(folder / "half", {}, recipe.data.sets);
   CHECK(resumed.outcome().finished);
   CHECK(same_weights(*resumed.model(), *whole.model()));
 }

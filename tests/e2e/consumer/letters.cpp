@@ -75,6 +75,9 @@ void train_by_recipe(const fs::path& data, const fs::path& out) {
   const task::Evaluation measured = run.evaluate();
   std::cout << measured.metrics[0].name << ' ' << measured.metrics[0].value << '\n';
   require(measured.metrics[0].low > 0.15, "it learns more than chance");
+  const std::shared_ptr<const data::Dataset> own = data::open_dataset((data / "test").string());
+  require(run.evaluate(own).metrics[0].value == measured.metrics[0].value,
+          "a data set is measured on like its files");
 
   Run opened = Run::open(out / "run");
   const std::vector<std::string> tests = {(data / "test").string()};
@@ -86,7 +89,10 @@ void train_by_recipe(const fs::path& data, const fs::path& out) {
 }
 
 void train_by_hand(const fs::path& data, const fs::path& out) {
-  Run run = Run::prepare(recipe_of(data));
+  task::Recipe recipe = recipe_of(data);
+  recipe.data.train = "set:letters";
+  recipe.data.sets["letters"] = data::open_dataset((data / "train").string());
+  Run run = Run::prepare(recipe);
   data::Feed& feed = run.training();
   const size_t pictures = feed.field("pictures"), target = feed.field("target");
 
