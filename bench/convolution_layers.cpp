@@ -19,7 +19,7 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/target.h"
+#include "target/provider.h"
 
 using namespace millrace;
 using dnnl::memory;

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 # Folders of src/, lowest first: a folder is a floor, and so is every folder in it. Files may include those of
-# their own folder and of the rows above it, never one beside it.
+# their own folder and of the rows above it, never one beside it. So may public headers, each of which belongs
+# to a folder too.
 FLOORS = [
     ["base"],
     ["ir"],
@@ -31,10 +32,11 @@ FLOORS = [
     ["session"],
     ["capi"],
     ["trace"],
-    ["optim/schedules"],
-    ["nn/models", "optim"],
-    ["nn/layers"],
     ["nn"],
+    ["nn/models"],
+    ["nn/layers"],
+    ["optim/schedules"],
+    ["optim"],
     ["data/io"],
     ["data/codecs/arrays", "data/codecs/pictures", "data/codecs/sounds", "data/codecs/text"],
     ["data/table"],
@@ -55,6 +57,52 @@ FLOORS = [
     ["check", "baseline", "model_formats"],
     ["cli"],
 ]
+# The folder of each public header: where what it declares is defined (kinds of it may be in folders of that).
+HEADERS = {
+    "array.h": "ir",
+    "attributes.h": "ir",
+    "augment.h": "data/augment",
+    "cancel.h": "base",
+    "check.h": "check",
+    "compile.h": "trace",
+    "dataset.h": "data/table",
+    "decoder.h": "session",
+    "decoding.h": "nn",
+    "device.h": "target",
+    "error.h": "base",
+    "evaluation.h": "task",
+    "exact_sum.h": "base",
+    "feed.h": "data/feed",
+    "file.h": "data/io",
+    "format.h": "data/formats",
+    "graph.h": "ir",
+    "loss.h": "task",
+    "metric.h": "eval",
+    "millrace.h": "capi",
+    "narrow_types.h": "ir",
+    "nn.h": "nn",
+    "onnx_rule.h": "ops",
+    "operator.h": "ir",
+    "optim.h": "optim",
+    "pass.h": "passes",
+    "picture.h": "data/codecs/pictures",
+    "program.h": "runtime",
+    "provider.h": "target",
+    "random.h": "base",
+    "recipe.h": "task",
+    "rewrite.h": "trace",
+    "run.h": "train",
+    "scalar.h": "ir",
+    "schedule.h": "optim/schedules",
+    "session.h": "session",
+    "settings.h": "base",
+    "tensor.h": "trace",
+    "type.h": "ir",
+    "version.h": "base",
+    "weights.h": "track",
+}
+# All of it is in the header itself, so no file of its folder needs it.
+WHOLE = {"random.h"}
 RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}
 TOP = {folder.split("/")[0] for folder in RANK}
 # Back ends are handed to passes and plans, and know neither of them.
@@ -85,6 +133,17 @@ def folder_of(path):
     return "/".join(path.parts[1:-1])
 
 
+def upward(folder, name, other):
+    """What is wrong, if anything, with including `name` of the folder `other` in `folder`; None: nothing."""
+    if other == folder:
+        return None
+    if RANK.get(other, len(FLOORS)) >= RANK[folder]:
+        return f"src/{folder} may not include upward or sideways: {name}"
+    if other.split("/")[0] in FORBIDDEN.get(folder.split("/")[0], ()):
+        return f"src/{folder} may not know src/{other}: {name}"
+    return None
+
+
 def check_source(path):
     """Findings of a file under src/: what it includes from floors above or beside its own."""
     folder = folder_of(path)
@@ -93,6 +152,8 @@ def check_source(path):
         return
     for quote, name in includes(path):
         if quote == "<":
+            if name.startswith("millrace/") and (wrong := upward(folder, f"<{name}>", HEADERS.get(name[9:], folder))):
+                yield f"{path}: {wrong}"
             continue
         if ".." in name:
             yield f'{path}: "{name}" is not named from src/ on'
@@ -101,13 +162,8 @@ def check_source(path):
             if "/" not in name or name.split("/")[0] in TOP or name.startswith("millrace/"):
                 yield f'{path}: "{name}" is not a file under src/ (public headers: <millrace/…>)'
             continue
-        other = folder_of(Path("src") / name)
-        if other == folder:
-            continue
-        if RANK.get(other, len(FLOORS)) >= RANK[folder]:
-            yield f"{path}: src/{folder} may not include upward or sideways: {name}"
-        elif other.split("/")[0] in FORBIDDEN.get(folder.split("/")[0], ()):
-            yield f"{path}: src/{folder} may not know src/{other}: {name}"
+        if wrong := upward(folder, name, folder_of(Path("src") / name)):
+            yield f"{path}: {wrong}"
 
 
 def room_of(path):
@@ -150,7 +206,10 @@ def circles(paths):
 
 
 def check_public(path):
-    """Findings of a public header: it includes public and standard headers only."""
+    """Findings of a public header: it includes public headers of no higher floor, and standard ones."""
+    if path.name not in HEADERS:
+        yield f"{path}: the header is not in HEADERS of tools/lint_includes.py"
+        return
     for quote, name in includes(path):
         if quote == '"':
             yield f'{path}: a public header includes <millrace/…>, not "{name}"'
@@ -158,6 +217,20 @@ def check_public(path):
             yield f"{path}: a public header may not need other libraries: <{name}>"
         elif name.startswith("millrace/") and not (Path("include") / name).exists():
             yield f"{path}: no such public header: <{name}>"
+        elif name.startswith("millrace/"):
+            folder = HEADERS[path.name]
+            if wrong := upward(folder, f"<{name}>", HEADERS.get(name[9:], folder)):
+                yield f"{path}: {wrong}"
+
+
+def check_headers(sources):
+    """Findings of HEADERS: each is there, and used in its folder, which defines what it declares."""
+    used = {(folder_of(path), name) for path in sources if path.parts[0] == "src" for _, name in includes(path)}
+    for header, folder in HEADERS.items():
+        if not (Path("include/millrace") / header).exists():
+            yield f"tools/lint_includes.py: there is no public header {header}"
+        elif header not in WHOLE and (folder, f"millrace/{header}") not in used:
+            yield f"include/millrace/{header}: no file of src/{folder} includes it, so it is of another folder"
 
 
 def tracked():
@@ -176,6 +249,7 @@ def main():
     for circle in found:
         if not any(set(circle) <= known for known in ONE_PIECE):
             errors.append(f"a circle of includes: {', '.join(circle)}")
+    errors += check_headers(sources)
     for path in paths:
         if path.parts[0] == "src" and path.suffix not in (".cpp", ".h", ".inc"):
             errors.append(f"{path}: sources are .cpp, .h and .inc")

@@ -56,6 +56,9 @@ struct AttributeSpec {
   std::string fault(const Attribute& value) const;
 };
 
+/// The length of a while_loop without a limit, which stacks nothing.
+inline constexpr int64_t no_limit = (int64_t{1} << 47) - 1;
+
 /// Attributes in order of name.
 class Attributes {
  public:

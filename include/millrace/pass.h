@@ -44,6 +44,21 @@ struct PassContext {
   bool in_loop = false;
 };
 
+/// A value that a step needs of one of its donated inputs alone, such as a parameter in bf16.
+struct CopyInfo {
+  std::string parameter;  // the input
+  Type type;
+  Origin origin;        // of what reads it
+  std::string why_not;  // made in every run, because …; empty: the update writes it beside the parameter
+};
+
+/// One stage of a compilation.
+struct PassInfo {
+  std::string name;  // "fuse"; after the graph passes "layout" and "plan" (providers, kernels, memory)
+  double seconds = 0;
+  int nodes = 0;  // of the graph after it
+};
+
 /// A pass over graphs whose shapes are all known. It is also handed the bodies of loops.
 struct Pass {
   std::string_view name, doc = {};  // their text must stay

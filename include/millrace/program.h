@@ -8,6 +8,7 @@
 
 #include <millrace/array.h>
 #include <millrace/graph.h>
+#include <millrace/pass.h>
 
 namespace millrace {
 
@@ -47,14 +48,6 @@ struct CompileOptions {
   const Program* share_copies = nullptr;
 };
 
-/// A value that a step needs of one of its donated inputs alone, such as a parameter in bf16.
-struct CopyInfo {
-  std::string parameter;  // the input
-  Type type;
-  Origin origin;        // of what reads it
-  std::string why_not;  // made in every run, because …; empty: the update writes it beside the parameter
-};
-
 /// One kernel call of a program, and its cost in operations and bytes.
 struct LaunchInfo {
   std::string operation;         // "conv2d", "fused(mul add)"
@@ -75,13 +68,6 @@ struct LaunchInfo {
   std::vector<Traffic> traffic;
   double bytes() const;
   std::vector<int> reads;  // launches of the step whose results it reads
-};
-
-/// One stage of a compilation.
-struct PassInfo {
-  std::string name;  // "fuse"; after the graph passes "layout" and "plan" (providers, kernels, memory)
-  double seconds = 0;
-  int nodes = 0;  // of the graph after it
 };
 
 /// A graph compiled for a device and for its shapes: the plan, kernels and constants, packed where kernels

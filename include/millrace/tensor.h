@@ -297,7 +297,6 @@ struct WhileResult {
 };
 using WhileCondition = std::function<Tensor(std::span<const Tensor> state)>;
 using WhileStep = std::function<ScanResult(std::span<const Tensor> state)>;
-inline constexpr int64_t no_limit = (int64_t{1} << 47) - 1;
 WhileResult while_loop(const WhileCondition& condition, const WhileStep& step, std::span<const Tensor> state,
                        int64_t limit = no_limit,
                        std::source_location where = std::source_location::current());

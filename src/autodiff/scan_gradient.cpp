@@ -2,7 +2,6 @@
 #include <map>
 
 #include <millrace/operator.h>
-#include <millrace/tensor.h>
 
 #include "autodiff/gradient.h"
 #include "base/format.h"

@@ -16,7 +16,7 @@
 #include "base/thread_pool.h"
 #include "base/utf8.h"
 #include "cli/interrupt.h"
-#include "ops/registry.h"
+#include "ir/operators.h"
 
 namespace millrace::cli {
 namespace {

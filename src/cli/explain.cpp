@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <map>
 
-#include "backend/cpu/target.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/explain_svg.h"
@@ -16,6 +15,7 @@
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 #include "runtime/profile.h"
+#include "target/provider.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {

@@ -13,8 +13,8 @@
 #include <millrace/version.h>
 
 #include "backend/cpu/codegen/object_cache.h"
+#include "backend/cpu/kernel_sources.h"
 #include "backend/cpu/onednn/matmul.h"
-#include "backend/cpu/target.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"

@@ -10,7 +10,7 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/object_cache.h"
-#include "backend/cpu/target.h"
+#include "backend/cpu/kernel_sources.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"

@@ -1,12 +1,10 @@
 // How an operator's file hands its operator to the list, which is complete or refused.
 #pragma once
 
-#include <span>
-
 #include <millrace/operator.h>
 
 /// Defines `const Operator& op_NAME()`: MILLRACE_OPERATOR(add) { Operator op; …; return op; }. CMake finds it
-/// by this word in the files of src/ops/, and writes the list that ops/registry.cpp includes.
+/// by this word in the files of src/ops/, and writes the list that ir/operators.cpp includes.
 #define MILLRACE_OPERATOR(NAME)                           \
   static ::millrace::Operator make_##NAME();              \
   const ::millrace::Operator& op_##NAME() {               \
@@ -14,17 +12,3 @@
     return op;                                            \
   }                                                       \
   static ::millrace::Operator make_##NAME()
-
-namespace millrace::ops {
-
-/// The library's own operators, by name.
-std::span<const Operator* const> library_operators();
-
-}  // namespace millrace::ops
-
-namespace millrace {
-
-/// Checks the library's operators on the first call; throws InternalError with everything that is missing.
-void check_operators();
-
-}  // namespace millrace

@@ -1,7 +1,5 @@
 #include <tuple>
 
-#include <millrace/tensor.h>
-
 #include "ops/body.h"
 #include "ops/build.h"
 #include "ops/registry.h"

@@ -11,7 +11,6 @@
 
 #include <millrace/graph.h>
 #include <millrace/pass.h>
-#include <millrace/program.h>
 
 #include "base/registry.h"
 #include "target/provider.h"

@@ -3,7 +3,6 @@
 #include <deque>
 
 #include <millrace/operator.h>
-#include <millrace/tensor.h>
 
 #include "base/format.h"
 #include "base/run_token.h"

@@ -13,7 +13,7 @@
 
 #include "base/format.h"
 #include "base/run_token.h"
-#include "ops/registry.h"
+#include "ir/operators.h"
 #include "plan/constants.h"
 #include "plan/plan_kernels.h"
 #include "runtime/arena.h"

@@ -5,6 +5,20 @@
 #include <millrace/operator.h>
 
 namespace millrace {
+namespace cpu {
+
+#include "generated/providers.inc"
+
+Registry<ProviderKind>& providers() {
+  static Registry<ProviderKind> all("provider", {MILLRACE_FOUND_PROVIDERS});
+  return all;
+}
+
+}  // namespace cpu
+
+const ProviderKind& register_provider(const ProviderKind& kind) {
+  return cpu::providers().add(kind, {{"make", kind.make}});
+}
 
 std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
   std::vector<int64_t> strides(shape.size());

@@ -11,6 +11,7 @@
 
 #include <millrace/provider.h>
 
+#include "base/registry.h"
 #include "base/thread_pool.h"
 
 namespace millrace {
@@ -69,6 +70,11 @@ std::unique_ptr<Provider> kernels_of(
 #define MILLRACE_PROVIDER(NAME)              \
   extern const ProviderKind provider_##NAME; \
   const ProviderKind provider_##NAME
+
+namespace cpu {
+/// In order of preference; the reference comes behind them.
+Registry<ProviderKind>& providers();
+}  // namespace cpu
 
 /// A back end: its providers in order of preference, ending in one that takes every node.
 struct Target {

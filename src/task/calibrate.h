@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/run.h>
+#include <millrace/evaluation.h>
 
 #include "task/feeds.h"
 #include "task/task.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include <millrace/run.h>
+#include <millrace/evaluation.h>
 
 #include "eval/metric.h"
 #include "task/feeds.h"

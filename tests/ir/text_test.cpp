@@ -7,8 +7,8 @@
 #include <millrace/random.h>
 
 #include "base/format.h"
+#include "ir/operators.h"
 #include "ops/build.h"
-#include "ops/registry.h"
 #include "support/allocations.h"
 #include "support/refusal.h"
 #include "support/samples.h"
@@ -73,7 +73,7 @@ TEST_CASE("text parses back to an equal graph") {
 }
 
 TEST_CASE("every sample of every operator survives its text form") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     for (const Sample& sample : op->samples) {
       const Graph graph = make_graph(*op, sample);
       CAPTURE(graph.str());
@@ -301,7 +301,7 @@ TEST_CASE("damaged text is refused or read, but never crashes") {
   RandomStream random(11, 0);
   const std::vector<std::string> texts = [&] {
     std::vector<std::string> list;
-    for (const Operator* op : ops::library_operators())
+    for (const Operator* op : library_operators())
       if (!op->samples.empty()) list.push_back(make_graph(*op, op->samples[0]).str());
     list.push_back(example().str());
     return list;

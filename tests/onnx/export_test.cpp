@@ -13,7 +13,7 @@
 #include "backend/ref/evaluate.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "ops/registry.h"
+#include "ir/operators.h"
 #include "ops/scan.h"
 #include "support/exported_network.h"
 #include "support/samples.h"
@@ -25,7 +25,7 @@ using namespace millrace;
 // reference's result; tests/e2e/test_onnx_operators.py runs them in ONNX Runtime.
 TEST_CASE("every operator that names an ONNX operator is exported, in all its samples") {
   const char* dump = std::getenv("MILLRACE_ONNX_DUMP");
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (op->onnx.empty()) continue;
     CAPTURE(op->name);
     for (size_t i = 0; i < op->samples.size(); ++i) {

@@ -6,7 +6,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
-#include "ops/registry.h"
+#include "ir/operators.h"
 #include "support/refusal.h"
 #include "support/samples.h"
 
@@ -48,7 +48,7 @@ std::string refusal(const Operator& op, Attributes attributes, const AttributeSp
 
 TEST_CASE("attributes are documented, and refused where they are of another type or out of their range") {
   int ranges = 0;
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (!op->types || op->is_given()) continue;
     const Attributes& usual = op->samples.at(0).attributes;
     for (const AttributeSpec& spec : op->attributes) {
@@ -69,7 +69,7 @@ TEST_CASE("attributes are documented, and refused where they are of another type
 }
 
 TEST_CASE("attributes of samples lie within their ranges") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     for (const Sample& sample : op->samples) {
       CAPTURE(describe(*op, sample));
       Attributes complete = sample.attributes;

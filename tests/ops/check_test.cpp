@@ -4,8 +4,8 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
-#include "ops/missing_parts.h"
-#include "ops/registry.h"
+#include "ir/missing_parts.h"
+#include "ir/operators.h"
 
 using namespace millrace;
 
@@ -43,7 +43,7 @@ TEST_CASE("an unknown operator's name gives the nearest one") {
 }
 
 TEST_CASE("every dtype that an operator's rule accepts has a sample") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     for (const Sample& sample : op->samples) {
       if (sample.operands.empty()) continue;
       const DType own = sample.operands[0].dtype;

@@ -7,7 +7,7 @@
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ops/registry.h"
+#include "ir/operators.h"
 #include "support/random_graph.h"
 #include "support/samples.h"
 
@@ -36,7 +36,7 @@ Graph with_gradients(const Operator& op, const Sample& sample) {
 }  // namespace
 
 TEST_CASE("composites, loops and their gradients give on cpu what they give on ref") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     const bool with_body = op->op_class == OpClass::composite || op->runs_body();
     if (!with_body || op->samples.empty()) continue;
     for (const Sample& sample : op->samples) {

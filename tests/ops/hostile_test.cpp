@@ -6,7 +6,7 @@
 #include <millrace/error.h>
 #include <millrace/operator.h>
 
-#include "ops/registry.h"
+#include "ir/operators.h"
 #include "support/allocations.h"
 #include "support/samples.h"
 
@@ -116,7 +116,7 @@ std::vector<Type> absurd(const Type& given) {
 
 TEST_CASE("absurd attributes and shapes are refused by type rules, or taken whole") {
   Counts counts;
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (!op->types || op->runs_body()) continue;
     std::string last;
     for (const Sample& sample : op->samples) {

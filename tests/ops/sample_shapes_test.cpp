@@ -7,7 +7,7 @@
 #include <millrace/error.h>
 #include <millrace/operator.h>
 
-#include "ops/registry.h"
+#include "ir/operators.h"
 
 using namespace millrace;
 
@@ -77,7 +77,7 @@ bool accepts_size(const Operator& op, int64_t size) {
 }  // namespace
 
 TEST_CASE("every operator has samples of rank 0, sizes 0 and 1 and odd sizes, where its rule accepts them") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     // What carries a body of its own has no shapes of its own.
     if (op->is_given() || op->takes_body()) continue;
     CAPTURE(op->name);

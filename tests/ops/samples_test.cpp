@@ -8,8 +8,8 @@
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
 #include "backend/ref/registry.h"
+#include "ir/operators.h"
 #include "ops/build.h"
-#include "ops/registry.h"
 
 using namespace millrace;
 
@@ -45,7 +45,7 @@ int64_t elements(const Sample& sample) {
 }  // namespace
 
 TEST_CASE("every sample of every operator evaluates to the types of its rule") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     for (const Sample& sample : op->samples) {
       CAPTURE(describe(*op, sample));
       const Graph graph = make_graph(*op, sample);
@@ -57,7 +57,7 @@ TEST_CASE("every sample of every operator evaluates to the types of its rule") {
 }
 
 TEST_CASE("results lie within the bounds that operators declare") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     for (const Sample& sample : op->samples) {
       CAPTURE(describe(*op, sample));
       for (const Array& result : ref::evaluate(make_graph(*op, sample), make_inputs(*op, sample)))
@@ -68,7 +68,7 @@ TEST_CASE("results lie within the bounds that operators declare") {
 }
 
 TEST_CASE("element bodies compute what the reference back end does") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (!op->element) continue;
     CAPTURE(op->name);
     CHECK((ref::find_function(op->name) != nullptr));  // one that is not the body
@@ -87,7 +87,7 @@ TEST_CASE("element bodies compute what the reference back end does") {
 }
 
 TEST_CASE("gradients of every operator agree with finite differences") {
-  for (const Operator* op : ops::library_operators())
+  for (const Operator* op : library_operators())
     for (const Sample& sample : gradient_samples(*op)) CHECK(check_gradient(*op, sample).value_or("") == "");
 }
 
@@ -117,13 +117,13 @@ TEST_CASE("the gradient of a composite's body takes its operands as independent 
 }
 
 TEST_CASE("gradients of gradients agree with finite differences") {
-  for (const Operator* op : ops::library_operators())
+  for (const Operator* op : library_operators())
     for (const Sample& sample : gradient_samples(*op))
       if (elements(sample) <= 300) CHECK(check_gradient(*op, sample, 2).value_or("") == "");
 }
 
 TEST_CASE("a gradient that is wrong by one percent is noticed") {
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (!op->gradient || !op->differentiable) continue;
     const std::vector<Sample> samples = gradient_samples(*op);
     for (int operand = 0; operand < (op->max_operands < 0 ? 2 : op->max_operands); ++operand) {

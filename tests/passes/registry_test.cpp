@@ -7,9 +7,9 @@
 #include <millrace/operator.h>
 #include <millrace/program.h>
 
-#include "backend/cpu/target.h"
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
+#include "target/provider.h"
 
 using namespace millrace;
 

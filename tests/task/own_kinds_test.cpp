@@ -4,7 +4,6 @@
 
 #include <millrace/error.h>
 
-#include "backend/cpu/target.h"
 #include "baseline/baseline.h"
 #include "check/check.h"
 #include "data/augment/augment.h"
@@ -19,6 +18,7 @@
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 #include "session/format.h"
+#include "target/provider.h"
 #include "task/input.h"
 #include "task/loss.h"
 #include "task/output.h"

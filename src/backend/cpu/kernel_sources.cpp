@@ -1,4 +1,4 @@
-#include "backend/cpu/target.h"
+#include "backend/cpu/kernel_sources.h"
 
 namespace millrace::cpu {
 

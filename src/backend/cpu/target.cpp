@@ -1,22 +1,13 @@
-#include "backend/cpu/target.h"
-
 #include <map>
 #include <mutex>
 
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "backend/ref/provider.h"
 #include "target/device.h"
+#include "target/provider.h"
 
 namespace millrace {
 namespace cpu {
-
-#include "generated/providers.inc"
-
-Registry<ProviderKind>& providers() {
-  static Registry<ProviderKind> all("provider", {MILLRACE_FOUND_PROVIDERS});
-  return all;
-}
-
 namespace {
 
 Target make_target() {
@@ -44,9 +35,5 @@ const Target& target_now() {
 }  // namespace cpu
 
 MILLRACE_TARGET(cpu){"cpu", "kernels for this machine's CPUs", cpu::target_now};
-
-const ProviderKind& register_provider(const ProviderKind& kind) {
-  return cpu::providers().add(kind, {{"make", kind.make}});
-}
 
 }  // namespace millrace

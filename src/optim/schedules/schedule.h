@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/optim.h>
+#include <millrace/schedule.h>
 #include <millrace/settings.h>
 
 #include "base/registry.h"

@@ -6,8 +6,8 @@
 #include <millrace/operator.h>
 
 #include "backend/ref/evaluate.h"
+#include "ir/operators.h"
 #include "ops/build.h"
-#include "ops/registry.h"
 #include "support/codegen_support.h"
 #include "support/random_graph.h"
 #include "support/samples.h"
@@ -103,7 +103,7 @@ TEST_CASE("Sums over any axes") {
 
 TEST_CASE("Every sample of the operators that loop nests cover agrees with the reference") {
   int covered = 0;
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     const bool nests = op->op_class == OpClass::elementwise || op->op_class == OpClass::movement ||
                        op->op_class == OpClass::generator || op->op_class == OpClass::reduction;
     if (!nests) continue;

@@ -8,10 +8,10 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/depthwise/kernels.h"
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "support/codegen_support.h"
+#include "target/provider.h"
 
 using namespace millrace;
 

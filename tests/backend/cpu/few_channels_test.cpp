@@ -6,10 +6,10 @@
 
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/vectors.h"
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "support/codegen_support.h"
+#include "target/provider.h"
 
 using namespace millrace;
 

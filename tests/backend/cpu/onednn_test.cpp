@@ -5,8 +5,8 @@
 #include <millrace/random.h>
 
 #include "backend/cpu/kernels/vectors.h"
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
+#include "target/provider.h"
 #include "target/shared_constants.h"
 
 using namespace millrace;

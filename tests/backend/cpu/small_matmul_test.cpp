@@ -2,10 +2,10 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "support/codegen_support.h"
 #include "support/random_graph.h"
+#include "target/provider.h"
 
 using namespace millrace;
 

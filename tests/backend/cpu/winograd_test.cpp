@@ -11,9 +11,9 @@
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "target/provider.h"
 
 using namespace millrace;
 

@@ -13,8 +13,8 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/file.h"
+#include "ir/operators.h"
 #include "onnx/export.h"
-#include "ops/registry.h"
 #include "support/exported_network.h"
 #include "support/random_graph.h"
 #include "support/refusal.h"
@@ -57,7 +57,7 @@ std::string refusal(const std::string& bytes) {
 TEST_CASE("what operators write as ONNX is read back as the same function") {
   // What has no rule on its way in yet.
   const std::set<std::string> waiting{"tree_ensemble", "resize"};
-  for (const Operator* op : ops::library_operators()) {
+  for (const Operator* op : library_operators()) {
     if (op->onnx.empty() || waiting.contains(std::string(op->name))) continue;
     CAPTURE(op->name);
     for (size_t i = 0; i < op->samples.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "ops/missing_parts.h"
+#include "ir/missing_parts.h"
 
 #include <algorithm>
 #include <set>

@@ -1,14 +1,9 @@
-// The CPU back end: its providers in order of preference; the reference comes behind them.
+// What the kernels of the CPU back end are made from.
 #pragma once
 
 #include <string_view>
 
-#include "base/registry.h"
-#include "target/provider.h"
-
 namespace millrace::cpu {
-
-Registry<ProviderKind>& providers();
 
 /// A digest of the source text of all below src/backend/cpu: what kernels packed is read again by kernels of
 /// the same text alone, so nobody has to remember a number when a packed form changes.

@@ -1,10 +1,10 @@
-#include "ops/registry.h"
+#include "ir/operators.h"
 
 #include <string>
 #include <vector>
 
 #include "base/registry.h"
-#include "ops/missing_parts.h"
+#include "ir/missing_parts.h"
 
 #define KIND(NAME) const millrace::Operator& op_##NAME();
 #include "generated/operators.inc"
@@ -14,14 +14,14 @@ namespace millrace {
 namespace {
 
 Registry<Operator>& operators() {
-  const auto own = ops::library_operators();
+  const auto own = library_operators();
   static Registry<Operator> registry("operator", {own.begin(), own.end()});
   return registry;
 }
 
 }  // namespace
 
-std::span<const Operator* const> ops::library_operators() {
+std::span<const Operator* const> library_operators() {
   static const std::vector<const Operator*> list = {
 #define KIND(NAME) &op_##NAME(),
 #include "generated/operators.inc"
@@ -31,7 +31,7 @@ std::span<const Operator* const> ops::library_operators() {
 }
 
 void check_operators() {
-  static const std::vector<std::string> missing = missing_parts(ops::library_operators());
+  static const std::vector<std::string> missing = missing_parts(library_operators());
   if (!missing.empty()) fail<InternalError>("operators are incomplete: {}", fmt::join(missing, "; "));
 }
 
