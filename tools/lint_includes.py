@@ -1,7 +1,8 @@
-"""Checks that includes point only downward and never in a circle, that files stay short, and that no tracked file names a
-machine's paths.
+"""Checks that includes point only downward and never in a circle, that files stay short, and that no tracked
+file names a machine's paths.
 
-Run from the repository root: python tools/lint_includes.py. Prints one line a finding; exits 1 if there is an error.
+Run from the repository root: python tools/lint_includes.py. Prints one line a finding; exits 1 if there is an
+error.
 """
 
 import re
@@ -97,6 +98,7 @@ HEADERS = {
     "session.h": "session",
     "settings.h": "base",
     "tensor.h": "trace",
+    "training.h": "train",
     "type.h": "ir",
     "version.h": "base",
     "weights.h": "track",

@@ -11,6 +11,8 @@
 #include <millrace/array.h>
 
 #include "baseline/baseline.h"
+#include "data/feed/part.h"
+#include "eval/metric.h"
 #include "task/feeds.h"
 
 namespace millrace::baseline {

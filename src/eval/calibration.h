@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/metric.h"
+#include <millrace/metric.h>
 
 namespace millrace::eval {
 

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/number_text.h"
 #include "base/seconds_since.h"
+#include "data/feed/part.h"
 #include "eval/class_tally.h"
 #include "task/generate.h"
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <millrace/compile.h>
+
 #include "base/format.h"
+#include "eval/metric.h"
 #include "nn/models/architecture.h"
 #include "task/loss_derivatives.h"
 #include "task/model.h"

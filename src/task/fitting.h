@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/compile.h>
+#include <millrace/metric.h>
 
-#include "eval/metric.h"
 #include "nn/models/fitted.h"
 #include "task/task.h"
 #include "task/task_feed.h"
+
+namespace millrace {
+class CompiledFunction;
+}
 
 namespace millrace::task {
 

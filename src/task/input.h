@@ -13,16 +13,21 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/feed.h>
 #include <millrace/nn.h>
+#include <millrace/picture.h>
 #include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 #include "base/registry.h"
-#include "data/codecs/pictures/frame.h"
-#include "data/feed/part.h"
-#include "data/feed/row_plan.h"
-#include "data/formats/streams/stream.h"
 #include "task/reading.h"
+
+namespace millrace::data {
+class Part;
+class RowPlan;
+class Stream;
+struct RowPick;
+}  // namespace millrace::data
 
 namespace millrace::task {
 
@@ -104,10 +109,8 @@ class Input {
   virtual std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const = 0;
   /// The rows of an epoch, where the input decides (corpora, texts in buckets); null: an order of the samples
   /// does. `part`: its own.
-  virtual std::unique_ptr<data::RowPlan> rows(const data::Part& /*part*/, const Reading& /*reading*/,
-                                              Purpose /*purpose*/, int64_t /*batch*/) const {
-    return nullptr;
-  }
+  virtual std::unique_ptr<data::RowPlan> rows(const data::Part& part, const Reading& reading, Purpose purpose,
+                                              int64_t batch) const;
   /// Does it put rows together by the lengths of all samples, which must be known for that?
   virtual bool plans() const { return false; }
   /// What a recipe says so that it does not ("input.sequences = "padded""); "" where nothing keeps it from

@@ -1,6 +1,7 @@
 #include "task/output.h"
 
 #include "base/format.h"
+#include "eval/metric.h"
 #include "task/input.h"
 
 namespace millrace::task {

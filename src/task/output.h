@@ -8,15 +8,21 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/metric.h>
 #include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 #include "base/registry.h"
-#include "data/feed/part.h"
 #include "eval/calibration.h"
-#include "eval/metric.h"
 #include "task/loss.h"
 #include "task/reading.h"
+
+namespace millrace::data {
+class Part;
+}
+namespace millrace::eval {
+class Measurement;
+}
 
 namespace millrace::task {
 

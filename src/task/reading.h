@@ -9,7 +9,6 @@
 
 #include <millrace/dataset.h>
 
-#include "data/feed/part.h"
 #include "task/recipe.h"
 
 namespace millrace::task {

@@ -7,6 +7,7 @@
 #include <millrace/tensor.h>
 
 #include "base/format.h"
+#include "data/feed/part.h"
 
 namespace millrace::task {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "data/feed/part.h"
 #include "task/recipe_check.h"
 #include "task/settle.h"
 

@@ -9,7 +9,6 @@
 
 #include <millrace/feed.h>
 #include <millrace/nn.h>
-#include <millrace/optim.h>
 
 #include "task/input.h"
 #include "task/output.h"

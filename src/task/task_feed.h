@@ -9,7 +9,6 @@
 #include <millrace/dataset.h>
 #include <millrace/feed.h>
 
-#include "data/feed/part.h"
 #include "task/task.h"
 
 namespace millrace::task {

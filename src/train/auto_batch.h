@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include <millrace/run.h>
+#include <millrace/training.h>
 
 #include "task/recipe.h"
 

@@ -5,6 +5,7 @@
 #include "optim/model_scope.h"
 #include "task/model.h"
 #include "trace/node.h"
+#include "train/checkpoint.h"
 
 namespace millrace::train {
 namespace {

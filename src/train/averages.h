@@ -11,12 +11,17 @@
 #include <vector>
 
 #include <millrace/feed.h>
-#include <millrace/optim.h>
+#include <millrace/nn.h>
 
 #include "task/task.h"
-#include "train/checkpoint.h"
+
+namespace millrace::optim {
+class EvalStep;
+}
 
 namespace millrace::train {
+
+struct Checkpoint;
 
 /// By the names of parameters and buffers, in f32.
 using Averaged = std::map<std::string, Array>;

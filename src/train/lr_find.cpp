@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/seconds_since.h"
 #include "optim/kinds.h"
+#include "task/fitting.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "optim/model_scope.h"
+#include "train/checkpoint.h"
 
 namespace millrace::train {
 namespace {

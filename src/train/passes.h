@@ -12,9 +12,10 @@
 
 #include "optim/lbfgs.h"
 #include "task/task.h"
-#include "train/checkpoint.h"
 
 namespace millrace::train {
+
+struct Checkpoint;
 
 /// An epoch is a pass: at its beginning the parameters are put where the loss is to be measured, its steps
 /// sum the gradient, at its end the optimiser is told. Every sample counts once in a pass and as much as any

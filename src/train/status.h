@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/run.h>
+#include <millrace/training.h>
 
 namespace millrace::train {
 

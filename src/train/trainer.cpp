@@ -3,14 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include <millrace/optim.h>
+
 #include "base/file.h"
 #include "base/format.h"
+#include "base/seconds_since.h"
+#include "task/evaluate.h"
 #include "task/fitting.h"
 #include "task/model.h"
 #include "task/predictor.h"
+#include "task/rows.h"
+#include "track/recorder.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_writer.h"
+#include "train/control.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
+
+TrainerState::TrainerState() = default;
+TrainerState::~TrainerState() = default;
 
 Trainer::Trainer(task::Recipe recipe, Observer observer, int64_t most_samples)
     : state_(std::make_unique<TrainerState>()) {

@@ -5,14 +5,22 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
+#include "base/seconds_since.h"
 #include "base/size_text.h"
 #include "optim/kinds.h"
+#include "task/feeds.h"
+#include "task/fitting.h"
 #include "task/model.h"
+#include "task/open.h"
+#include "task/predictor.h"
+#include "task/rows.h"
 #include "task/would_fit.h"
 #include "train/auto_batch.h"
+#include "train/checkpoint.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
 #include "train/long_work.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -101,7 +109,7 @@ void TrainerState::build(const Checkpoint* from) {
   nn::Module& model = *task.network;
   freezes = parse_freezes(recipe().train.freeze, model, steps_per_epoch);
   // Before anything freezes: a run that is resumed later looks ahead with the same parameters.
-  if (recipe().train.lookahead > 0) lookahead.emplace(model);
+  if (recipe().train.lookahead > 0) lookahead = std::make_unique<optim::Lookahead>(model);
   freeze_due(model, freezes, from ? from->step : 0);
   {
     const LongWork work(observer.message,
@@ -177,7 +185,8 @@ void TrainerState::build_steps() {
     by_length.emplace(*length, std::move(made));
     tokens_of[*length] = task::tokens_of_row(task, *length);
   }
-  if (kind.whole && !passes) passes.emplace(train.optimizer.settings, *task.network, *step);
+  if (kind.whole && !passes)
+    passes = std::make_unique<Passes>(train.optimizer.settings, *task.network, *step);
 }
 
 std::vector<data::Field> TrainerState::step_fields() const {

@@ -5,10 +5,13 @@
 
 #include "base/format.h"
 #include "base/process_use.h"
+#include "base/seconds_since.h"
 #include "base/utc_time.h"
 #include "base/utf8.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
+#include "task/rows.h"
+#include "track/recorder.h"
 #include "train/model_parts.h"
 #include "train/trainer_state.h"
 

@@ -3,7 +3,12 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
+#include "task/evaluate.h"
+#include "task/fitting.h"
 #include "task/model.h"
+#include "task/predictor.h"
+#include "task/rows.h"
 #include "train/load_model.h"
 #include "train/long_work.h"
 #include "train/trainer_state.h"
@@ -20,7 +25,7 @@ void TrainerState::build_fitted(const Checkpoint* from) {
     const LongWork work(observer.message, "preparing the samples");
     fitting = task::fitted_model(task)->fit(fit_rows);
   }
-  fit_loss.emplace(task, fit_rows.training);
+  fit_loss = std::make_unique<task::FitLoss>(task, fit_rows.training);
   total = fitting->rounds();
   steps_per_epoch = 1;
   prepared.fit = seconds_since(begin);

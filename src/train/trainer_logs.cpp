@@ -5,6 +5,7 @@
 #include "track/exhibit_files.h"
 #include "track/log_kind.h"
 #include "track/metrics_log.h"
+#include "track/recorder.h"
 #include "track/tensorboard.h"
 #include "train/trainer_state.h"
 

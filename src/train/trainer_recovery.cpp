@@ -7,7 +7,10 @@
 #include "base/utc_time.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_writer.h"
 #include "train/load_model.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {

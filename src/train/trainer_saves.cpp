@@ -3,10 +3,17 @@
 
 #include "base/format.h"
 #include "base/memory_nodes.h"
+#include "base/seconds_since.h"
 #include "base/size_text.h"
 #include "task/model.h"
+#include "task/open.h"
+#include "track/recorder.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_writer.h"
+#include "train/control.h"
 #include "train/load_model.h"
 #include "train/origin.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -70,8 +77,7 @@ Checkpoint TrainerState::checkpoint() const {
   for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
   if (passes) passes->store(c);
   if (lookahead)
-    for (const auto& [name, array] : const_cast<optim::Lookahead&>(*lookahead).slow())
-      c.tensors.emplace_back("lookahead." + name, array);
+    for (const auto& [name, array] : lookahead->slow()) c.tensors.emplace_back("lookahead." + name, array);
   return c;
 }
 
@@ -89,7 +95,7 @@ void TrainerState::save(bool aside, bool planned) {
   };
   Checkpoint now = checkpoint();
   if (aside && !fitting && (writer || copy_fits(bytes_of_tensors(now)))) {
-    if (!writer) writer.emplace();
+    if (!writer) writer = std::make_unique<CheckpointWriter>();
     writer->start(std::move(now), write);
   } else {
     if (writer) writer->wait();
@@ -222,7 +228,7 @@ void TrainerState::note_origin() const {
 
 void TrainerState::open_journals() {
   forget_bad_steps(run->bad_steps(), done());
-  control.emplace(*run);
+  control = std::make_unique<Control>(*run);
   bad_list.emplace(run->bad_samples());
 }
 

@@ -10,29 +10,43 @@
 #include <optional>
 #include <set>
 
-#include <millrace/optim.h>
-
-#include "base/seconds_since.h"
+#include "nn/models/fitted.h"
 #include "optim/schedules/schedule.h"
-#include "runtime/profile.h"
-#include "task/evaluate.h"
-#include "task/feeds.h"
-#include "task/fitting.h"
-#include "task/predictor.h"
-#include "task/rows.h"
-#include "track/recorder.h"
+#include "task/task_feed.h"
 #include "train/averages.h"
 #include "train/bad_steps.h"
-#include "train/checkpoint.h"
-#include "train/checkpoint_writer.h"
-#include "train/control.h"
 #include "train/freeze.h"
-#include "train/passes.h"
 #include "train/quarantine.h"
+#include "train/run_folder.h"
 #include "train/status.h"
 #include "train/verdict.h"
 
+// What only some of those files need is named here, and included there.
+namespace millrace {
+struct StepMarks;
+namespace optim {
+class Lookahead;
+class TrainStep;
+}  // namespace optim
+namespace task {
+class FitLoss;
+class Predictor;
+struct ShownRow;
+}  // namespace task
+namespace track {
+class Recorder;
+struct Exhibit;
+struct Names;
+}  // namespace track
+}  // namespace millrace
+
 namespace millrace::train {
+
+class CheckpointWriter;
+class Control;
+class Passes;
+struct Change;
+struct Checkpoint;
 
 using Clock = std::chrono::steady_clock;
 
@@ -45,6 +59,9 @@ struct Progress {
 };
 
 struct TrainerState {
+  TrainerState();
+  ~TrainerState();
+
   task::Task task;  // its recipe is the training's
   Observer observer;
   task::TaskFeed training, tests;    // the feed of `tests` may be null
@@ -57,21 +74,21 @@ struct TrainerState {
   /// Of a model that is fitted instead, whose steps are rounds; then there is no step.
   std::unique_ptr<nn::Fitting> fitting;
   nn::FitData fit_rows;  // its samples
-  std::optional<task::FitLoss> fit_loss;
+  std::unique_ptr<task::FitLoss> fit_loss;
   int64_t rounds_done = 0, best_saved = -1;
   std::unique_ptr<task::Predictor> predictor;
-  std::optional<optim::Lookahead> lookahead;
+  std::unique_ptr<optim::Lookahead> lookahead;
   std::optional<WeightMean> mean;        // with train.swa
   std::optional<Statistics> statistics;  // where the mean's must be measured anew
   optim::Schedule schedule;
-  optim::Watched watched;        // of a schedule that goes by measurements
-  std::optional<Passes> passes;  // of an optimiser that goes by the loss of all samples
+  optim::Watched watched;          // of a schedule that goes by measurements
+  std::unique_ptr<Passes> passes;  // of an optimiser that goes by the loss of all samples
   std::vector<Freeze> freezes;
   std::unique_ptr<track::Recorder> log;
   std::shared_ptr<const track::Names> step_names;  // of what a step's records hold
-  std::optional<Control> control;
+  std::unique_ptr<Control> control;
   std::optional<BadList> bad_list;
-  std::optional<CheckpointWriter> writer;        // from the first checkpoint on that is written aside
+  std::unique_ptr<CheckpointWriter> writer;      // from the first checkpoint on that is written aside
   int64_t bad_listed = 0, bad_tests_listed = 0;  // counts when last looked at
 
   LossWatch losses;  // with train.loss_spike
@@ -113,7 +130,7 @@ struct TrainerState {
 
   const task::Recipe& recipe() const { return task.recipe; }
   data::Feed& feed() const { return *training.feed; }
-  int64_t done() const { return fitting ? rounds_done : step->step(); }
+  int64_t done() const;
   task::ReadProgress reading() {
     return
         [this](const std::string& what, int64_t at, int64_t of) { observer.busy("reading " + what, at, of); };

@@ -8,10 +8,16 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/parallel_copy.h"
+#include "base/seconds_since.h"
 #include "base/thread_pool.h"
+#include "runtime/profile.h"
 #include "runtime/run_clock.h"
+#include "task/evaluate.h"
 #include "task/model.h"
+#include "track/recorder.h"
+#include "train/control.h"
 #include "train/loss_proxy.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -44,6 +50,8 @@ void TrainerState::apply_lookahead() {
                                     : std::pow(recipe().train.lookahead_decay, recipe().train.lookahead) *
                                           std::pow(part, 3));
 }
+
+int64_t TrainerState::done() const { return fitting ? rounds_done : step->step(); }
 
 bool TrainerState::one_step(StepMarks* marks) {
   const auto mark = [&](int64_t StepMarks::*part) {

@@ -4,7 +4,11 @@
 
 #include "base/contains.h"
 #include "base/format.h"
+#include "task/evaluate.h"
 #include "task/model.h"
+#include "task/predictor.h"
+#include "task/rows.h"
+#include "train/passes.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {

@@ -7,6 +7,8 @@
 #include <millrace/error.h>
 #include <millrace/random.h>
 
+#include "eval/metric.h"
+
 using namespace millrace;
 using namespace millrace::eval;
 

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "data/feed/part.h"
+#include "eval/metric.h"
 #include "fuzz/fuzz.h"
 #include "task/calibrated.h"
 #include "task/output.h"

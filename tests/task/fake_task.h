@@ -8,6 +8,7 @@
 
 #include <millrace/tensor.h>
 
+#include "eval/metric.h"
 #include "task/model.h"
 #include "task/task.h"
 

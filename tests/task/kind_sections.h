@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/feed/part.h"
+#include "eval/metric.h"
 #include "support/refusal.h"
 #include "support/rows_dataset.h"
 #include "task/input.h"

@@ -13,16 +13,10 @@
 
 #include "base/registry.h"
 #include "data/augment/pass.h"
+#include "data/augment/sample_key.h"
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
-
-/// Which sample of a training is changed.
-struct SampleKey {
-  uint64_t seed = 0;
-  int64_t epoch = 0, position = 0;  // position: of the sample in its epoch
-  int64_t index = 0;                // of the sample in its source
-};
 
 #define MILLRACE_AUGMENTATION(NAME)                  \
   extern const AugmentationKind augmentation_##NAME; \

@@ -16,7 +16,7 @@
 #include <millrace/error.h>
 #include <millrace/feed.h>
 
-#include "data/augment/augment.h"
+#include "data/augment/sample_key.h"
 
 namespace millrace::data {
 

@@ -13,6 +13,7 @@
 #include "data/table/place.h"
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
+#include "eval/metric.h"
 #include "task/class_names.h"
 #include "task/json_text.h"
 #include "task/output.h"

@@ -9,6 +9,7 @@
 #include "data/table/group.h"
 #include "data/table/place.h"
 #include "data/table/read_columns.h"
+#include "eval/metric.h"
 #include "task/json_text.h"
 #include "task/output.h"
 #include "task/recipe_sections.h"

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fstream>
 
+#include "data/feed/row_plan.h"
 #include "data/feed/sequences/token_part.h"
 #include "support/temp_folder.h"
 #include "task/kind_sections.h"
