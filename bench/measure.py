@@ -59,7 +59,8 @@ def data(name=""):
 
 
 def missing(need):
-    """Why a need of a table is not met; None when it is. A path is one below $MILLRACE_DATA, "root" a user, else a module."""
+    """Why a need of a table is not met; None when it is. A path is one below $MILLRACE_DATA, "root" a user,
+    else a module."""
     if need == "root":
         return None if os.geteuid() == 0 and shutil.which("debootstrap") else "root and debootstrap"
     if "/" in need:
@@ -79,7 +80,8 @@ def letters():
 
 
 def trained(recipe, *changes):
-    """Trains in a folder that goes again: lines of metrics.jsonl of each epoch, what was printed, bytes of a checkpoint."""
+    """Trains in a folder that goes again: lines of metrics.jsonl of each epoch, what was printed, bytes of a
+    checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         text = output(MILLRACE, "train", recipe, *changes, "--out", run)
@@ -138,7 +140,8 @@ def machine_figures():
 
 
 def generation():
-    """Of AMD's server CPUs, which all call themselves the same when they are lent by parts: " (Zen 3)" and the like; else nothing.
+    """Of AMD's server CPUs, which all call themselves the same when they are lent by parts: " (Zen 3)" and
+    the like; else nothing.
 
     Families and models: AMD, Processor Programming References.
     """

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes the tables of docs/results.md: results.py [--list] [--write] [TABLE…]; without a TABLE all of them.
 
-A table is a file of bench/tables: its first line says what it shows, NEEDS what must be there, MINUTES about how long it
-takes, table() gives its rows, the first of them the heads. On the page `<!-- ./dev bench TABLE -->` stands above it and a
-line on the machine below. Where the same table is there of several machines, one says `on NAME`: a part of the CPU's name.
+A table is a file of bench/tables: its first line says what it shows, NEEDS what must be there, MINUTES about
+how long it takes, table() gives its rows, the first of them the heads. On the page `<!-- ./dev bench TABLE
+-->` stands above it and a line on the machine below. Where the same table is there of several machines, one
+says `on NAME`: a part of the CPU's name.
 """
 import argparse
 import importlib.util
@@ -33,7 +34,8 @@ def markdown(rows):
 
 
 def write(name, text, machine):
-    """Replaces a table of the page: of those that are marked `name` the one of this CPU, else the one of no CPU's."""
+    """Replaces a table of the page: of those that are marked `name` the one of this CPU, else the one of no
+    CPU's."""
     page = PAGE.read_text()
     marked = [match for match in MARKED.finditer(page) if match["name"] == name]
     own = [match for match in marked if match["cpu"] and match["cpu"] in machine]
@@ -54,7 +56,7 @@ def main():
     if arguments.list:
         for name, module in known.items():
             needs = f"; needs {', '.join(module.NEEDS)}" if module.NEEDS else ""
-            print(f"{name:<18} {module.__doc__.splitlines()[0]} ({module.MINUTES} min{needs})")
+            print(f"{name:<18} {' '.join(module.__doc__.split())} ({module.MINUTES} min{needs})")
         return
     for name in arguments.tables:
         if name not in known:

@@ -1,12 +1,13 @@
 """Says what part of small faults drawn at random the tests notice: of faults that nobody chose.
 
-Run from the repository root: .venv/bin/python tools/draw_faults.py [--seed N] [--each N] [--folder DIR]. From each floor of src/
-so many places are drawn, two a file, and a comparison, an operator, a constant, a condition, an index or a statement of them is
-made wrong. What compiles is planted as tools/plant_faults.py does it, all in one copy of the tree. Each file of unit tests is run
-once without a fault and says which faults it reaches; each fault is then tried with those tests alone, the nearest and quickest
-first. --e2e does the same for what is left with end-to-end tests. Whether what nobody noticed is a fault at all, or changes only
-speed or nothing, is for a person to say. DIR keeps what is done: the same command goes on, and with --again it tries what was
-not noticed with the tests as they are now.
+Run from the repository root: .venv/bin/python tools/draw_faults.py [--seed N] [--each N] [--folder DIR]. From
+each floor of src/ so many places are drawn, two a file, and a comparison, an operator, a constant, a
+condition, an index or a statement of them is made wrong. What compiles is planted as tools/plant_faults.py
+does it, all in one copy of the tree. Each file of unit tests is run once without a fault and says which
+faults it reaches; each fault is then tried with those tests alone, the nearest and quickest first. --e2e does
+the same for what is left with end-to-end tests. Whether what nobody noticed is a fault at all, or changes
+only speed or nothing, is for a person to say. DIR keeps what is done: the same command goes on, and with
+--again it tries what was not noticed with the tests as they are now.
 """
 
 import argparse
@@ -39,7 +40,8 @@ def blank(found):
 
 
 def masked(text):
-    """The text without comments and directives, its strings as rows of quotes, and what messages are made of left out."""
+    """The text without comments and directives, its strings as rows of quotes, and what messages are made of
+    left out."""
     kept = lambda m: re.sub(r"[^\n]", '"', m[0]) if m[0][0] in "\"'R" else blank(m)
     text = re.sub(r'R"(\w*)\((?s:.*?)\)\1"|//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)\'(?:\\[^\n\']+|\\\'|[^\'\\\n])\'|^[ \t]*#[^\n]*', kept, text,
                   flags=re.M)
@@ -108,7 +110,8 @@ class Source:
 
 
 def expressions(s, k):
-    """(kind, first token, last token, what it becomes) of faults in an expression, with token k in the middle."""
+    """(kind, first token, last token, what it becomes) of faults in an expression, with token k in the
+    middle."""
     token, binary = s.tokens[k], s.binary(k)
     if token in COMPARISONS and binary:
         a, b = s.around_operator(k, ENDS | LOGICAL)
@@ -142,7 +145,8 @@ def expressions(s, k):
 
 
 def statement(s, k):
-    """The last token of a statement that begins at token k and is a call, an assignment or a jump; None where it is not."""
+    """The last token of a statement that begins at token k and is a call, an assignment or a jump; None where
+    it is not."""
     before = s.tokens[k - 1]
     header = before == ")" and s.tokens[s.partner.get(k - 1, 0) - 1] in ("if", "for", "while")
     if not (before in ";{}" and s.tokens[s.around[k]] == "{" or before == "else" or header) or s.tokens[k] in NO_STATEMENT | CLOSING:
@@ -303,7 +307,8 @@ class Trial:
             self.save()
 
     def groups(self, fault, e2e, most):
-        """Lists of tests that reach a fault: those of its folder, then the quickest; no more seconds of others than `most`."""
+        """Lists of tests that reach a fault: those of its folder, then the quickest; no more seconds of
+        others than `most`."""
         tests = [t for t, numbers in self.state["reach"].items() if fault["number"] in numbers and (t[0] != "*") == e2e and t not in self.state["failing"]]
         folder = fault["file"].rpartition("/")[0].removeprefix("src/")
         named = f"/{folder.rpartition('/')[2]}_test.cpp"  # the tests of a folder of kernels are one file

@@ -1,8 +1,10 @@
-"""Refuses code that names a kind of data where only the task and its inputs and outputs may be known: src/train, src/eval, src/cli, and
-src/task itself, without its folders of kinds. Of src/task, that goes for their keys too: a kind declares its own.
+"""Refuses code that names a kind of data where only the task and its inputs and outputs may be known:
+src/train, src/eval, src/cli, and src/task itself, without its folders of kinds. Of src/task, that goes for
+their keys too: a kind declares its own.
 
-Kinds are the files of src/task/inputs and src/task/outputs. Verbs whose own subject is a kind of data are listed. Run from the
-repository root: python tools/lint_kinds.py. Prints one line a finding; exits 1 if there is one.
+Kinds are the files of src/task/inputs and src/task/outputs. Verbs whose own subject is a kind of data are
+listed. Run from the repository root: python tools/lint_kinds.py. Prints one line a finding; exits 1 if there
+is one.
 """
 
 import re
@@ -48,7 +50,8 @@ def keys(root):
 
 
 def uses_of_keys(root):
-    """Finds keys of kinds in a line: as a text of their own, where one is written ("pattern = {}", "{}.classes"), or asked for."""
+    """Finds keys of kinds in a line: as a text of their own, where one is written ("pattern = {}",
+    "{}.classes"), or asked for."""
     every, own = "|".join(sorted(keys(root))), "|".join(sorted(keys(root) - WORDS))
     asked = r'\b(?:settings(?:\(\))?|items)(?:\.\w+\(|\[)|\.set\(|\btexts_of\([^"]*'
     return re.compile(rf'"(?:(?:input|output)\.)?(?:{own})"|"(?:(?:input|output)\.)?(?:{every}) = |\}}\.(?:{every})\b|(?:{asked})"(?:{every})"')

@@ -1,8 +1,9 @@
 """Counts comparisons with names of operators outside of src/backend/ref, and refuses new ones.
 
-Passes and back ends ask an operator for what it declares (include/millrace/operator.h), so that a program's own operator is
-treated like the library's. What remains is listed here with its reason. Run from the repository root: python
-tools/lint_op_names.py. Prints one line a finding; exits 1 if there is one. With --all it lists every comparison.
+Passes and back ends ask an operator for what it declares (include/millrace/operator.h), so that a program's
+own operator is treated like the library's. What remains is listed here with its reason. Run from the
+repository root: python tools/lint_op_names.py. Prints one line a finding; exits 1 if there is one. With --all
+it lists every comparison.
 """
 
 import re

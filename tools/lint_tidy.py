@@ -1,8 +1,9 @@
 """Runs clang-tidy (the checks of .clang-tidy) over src/ and remembers what was clean.
 
-python tools/lint_tidy.py [--jobs N] [--seconds S] BUILD_FOLDER [FILE…]: BUILD_FOLDER has compile_commands.json. A file
-is checked again only when it, or one of our headers that it includes, or .clang-tidy has changed since it was last clean.
-The files of the newest commits come first; those that are not reached within S seconds are counted, and are no failure.
+python tools/lint_tidy.py [--jobs N] [--seconds S] BUILD_FOLDER [FILE…]: BUILD_FOLDER has
+compile_commands.json. A file is checked again only when it, or one of our headers that it includes, or
+.clang-tidy has changed since it was last clean. The files of the newest commits come first; those that are
+not reached within S seconds are counted, and are no failure.
 """
 
 import argparse

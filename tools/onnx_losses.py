@@ -1,11 +1,13 @@
-"""Writes what the test of training an ONNX file further compares with: PyTorch's export, pictures, and PyTorch's next losses.
+"""Writes what the test of training an ONNX file further compares with: PyTorch's export, pictures, and
+PyTorch's next losses.
 
     python tools/onnx_losses.py small OUT             a small network with batch norms
     python tools/onnx_losses.py resnet18_cifar OUT    that of bench/peers
 
-Needs PyTorch 2.5 or later with onnxscript, which the tests do not: they have what `small` wrote. OUT gets model.onnx
-(the dynamo exporter, not optimised, so that batch norms stay), train.tar of PNG files in the order in which both read them, and
-losses.json: those of the steps after the export, and the settings that a recipe must have.
+Needs PyTorch 2.5 or later with onnxscript, which the tests do not: they have what `small` wrote. OUT gets
+model.onnx (the dynamo exporter, not optimised, so that batch norms stay), train.tar of PNG files in the order
+in which both read them, and losses.json: those of the steps after the export, and the settings that a recipe
+must have.
 """
 
 import io
@@ -24,7 +26,8 @@ STEPS = 20
 
 
 def drawn(count, classes, size):
-    """Pictures of noise, brighter where their class says, by a rule that needs no random numbers of anybody."""
+    """Pictures of noise, brighter where their class says, by a rule that needs no random numbers of
+    anybody."""
     n, c, y, x = np.ogrid[:count, :3, :size, :size]
     noise = (n * 7919 + c * 104729 + y * 15485863 + x * 32452843) ** 2 // 1009 % 190
     label = np.arange(count) * 7 % classes

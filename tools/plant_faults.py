@@ -1,9 +1,11 @@
-"""Proves that the tests notice faults: plants those of tools/faults.toml, one at a time, and runs the tests that should fail.
+"""Proves that the tests notice faults: plants those of tools/faults.toml, one at a time, and runs the tests
+that should fail.
 
-Run from the repository root: .venv/bin/python tools/plant_faults.py [--jobs N] [WORD…]. A copy of the tree in build/faults is
-rewritten so that all faults are compiled at once, and MILLRACE_FAULT=17 switches number 17 on. Its tests must pass without a
-fault. What the tests named for a fault do not notice is tried with all unit tests. Prints a line a fault; exits 1 where fewer
-than 95 % are noticed. WORDs choose faults: numbers, or parts of their kind, file or description.
+Run from the repository root: .venv/bin/python tools/plant_faults.py [--jobs N] [WORD…]. A copy of the tree in
+build/faults is rewritten so that all faults are compiled at once, and MILLRACE_FAULT=17 switches number 17
+on. Its tests must pass without a fault. What the tests named for a fault do not notice is tried with all unit
+tests. Prints a line a fault; exits 1 where fewer than 95 % are noticed. WORDs choose faults: numbers, or
+parts of their kind, file or description.
 """
 
 import argparse
@@ -147,7 +149,8 @@ class Runner:
             yield [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(fault["e2e"])]
 
     def run(self, command, fault=None, limit=None, more=()):
-        """Whether the tests pass within so many seconds, and what they said; `more` joins their environment."""
+        """Whether the tests pass within so many seconds, and what they said; `more` joins their
+        environment."""
         # Tests mount disks.
         with tempfile.TemporaryDirectory(dir=self.tree.parent, ignore_cleanup_errors=True) as own:
             environment = {**self.environment, "TMPDIR": own, **dict(more)}

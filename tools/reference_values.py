@@ -47,7 +47,8 @@ def attribute(value):
 
 
 def case(name, op, attributes, inputs, function, gradient=True):
-    """One case: the operator, its operands, what `function` makes of them, and the gradients of sum(first result * w)."""
+    """One case: the operator, its operands, what `function` makes of them, and the gradients of sum(first
+    result * w)."""
     inputs = [i.clone() for i in inputs]
     floats = [i for i in inputs if i.is_floating_point()]
     for i in floats:

@@ -1,7 +1,9 @@
-"""Writes tests/data/codecs/sounds/audio_values.inc: small sound files, their samples, resampled sounds and mel spectrograms.
+"""Writes tests/data/codecs/sounds/audio_values.inc: small sound files, their samples, resampled sounds and
+mel spectrograms.
 
 Run it with a Python that has librosa 0.11 (with soundfile and soxr): tools/reference_values_audio.py >
-tests/data/codecs/sounds/audio_values.inc. With a folder as argument the files are written there too (seeds of the fuzzer).
+tests/data/codecs/sounds/audio_values.inc. With a folder as argument the files are written there too (seeds of
+the fuzzer).
 """
 
 import io

@@ -1,6 +1,8 @@
-"""Writes tests/data/augment/augment_values.inc: what Pillow's operations, and torchvision's published definitions, make of small pictures.
+"""Writes tests/data/augment/augment_values.inc: what Pillow's operations, and torchvision's published
+definitions, make of small pictures.
 
-Run it with a Python that has Pillow and numpy: tools/reference_values_augment.py > tests/data/augment/augment_values.inc
+Run it with a Python that has Pillow and numpy: tools/reference_values_augment.py >
+tests/data/augment/augment_values.inc
 """
 
 import math

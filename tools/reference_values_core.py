@@ -1,5 +1,6 @@
-"""Writes tests/ops/reference_values_core.inc: element-wise operators, data movement and reductions as PyTorch has them,
-at the points where definitions differ between libraries: halves, signs, ties, zeros, NaN, saturation.
+"""Writes tests/ops/reference_values_core.inc: element-wise operators, data movement and reductions as PyTorch
+has them, at the points where definitions differ between libraries: halves, signs, ties, zeros, NaN,
+saturation.
 
 Run it with a Python that has PyTorch: tools/reference_values_core.py > tests/ops/reference_values_core.inc
 """

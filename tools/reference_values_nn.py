@@ -1,4 +1,5 @@
-"""Writes tests/ops/reference_values.inc: results and gradients of neural network operators as PyTorch computes them.
+"""Writes tests/ops/reference_values.inc: results and gradients of neural network operators as PyTorch
+computes them.
 
 Run it with a Python that has PyTorch: tools/reference_values_nn.py > tests/ops/reference_values.inc
 Inputs are drawn once, in eighths so that they are short and exact; everything is computed in float64.

@@ -1,8 +1,9 @@
 """Writes tests/nn/peers_values.inc: 20 losses of small models, trained by PyTorch.
 
 Run it with a Python that has PyTorch: tools/reference_values_peers.py > tests/nn/peers_values.inc
-No weight is stored: weights and inputs are a formula of their name and position (`fill`), which tests/nn/peers_test.cpp
-computes too. PyTorch computes in float64 here, so that what the test allows is this program's own rounding.
+No weight is stored: weights and inputs are a formula of their name and position (`fill`), which
+tests/nn/peers_test.cpp computes too. PyTorch computes in float64 here, so that what the test allows is this
+program's own rounding.
 """
 
 import math
@@ -13,7 +14,8 @@ from torch import nn
 
 
 def fill(name, shape):
-    """Numbers in [-1, 1) with 24 bits: a mixing function (C. Wellons, "lowbias32") of position and the name's FNV-1a hash."""
+    """Numbers in [-1, 1) with 24 bits: a mixing function (C. Wellons, "lowbias32") of position and the name's
+    FNV-1a hash."""
     start = 2166136261
     for byte in name.encode():
         start = (start ^ byte) * 16777619 & 0xFFFFFFFF
@@ -27,7 +29,8 @@ def fill(name, shape):
 
 
 def fill_model(model):
-    """Of a matrix: ± sqrt(3 / fan-in), which keeps the variance; of a norm's scale: 1 ± 1/4; of any other vector: ± 1/8."""
+    """Of a matrix: ± sqrt(3 / fan-in), which keeps the variance; of a norm's scale: 1 ± 1/4; of any other
+    vector: ± 1/8."""
     for name, p in model.named_parameters():
         values = fill(name, tuple(p.shape))
         if p.dim() > 1:

@@ -1,7 +1,9 @@
-"""Writes tests/data/codecs/pictures/picture_values.inc: small picture files and their pixels as Pillow decodes them.
+"""Writes tests/data/codecs/pictures/picture_values.inc: small picture files and their pixels as Pillow
+decodes them.
 
-Run it with a Python that has Pillow: tools/reference_values_pictures.py > tests/data/codecs/pictures/picture_values.inc
-With a folder as argument the files are written there too (seeds of the fuzzer).
+Run it with a Python that has Pillow: tools/reference_values_pictures.py >
+tests/data/codecs/pictures/picture_values.inc With a folder as argument the files are written there too (seeds
+of the fuzzer).
 """
 
 import io

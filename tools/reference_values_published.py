@@ -1,9 +1,9 @@
 """Writes tests/optim/published_values.inc: what optimisers make of a small model, 8 steps on one batch.
 
 Run it with a Python that has PyTorch: tools/reference_values_published.py > tests/optim/published_values.inc
-The model is Linear(4, 3) → tanh → Linear(3, 2) with the mean squared error. RMSprop, NAdam, RAdam and Adafactor are
-PyTorch's. Muon is PyTorch's, too, with its iteration in f64 instead of bf16, and PyTorch's AdamW for the biases. Lion,
-LAMB and SAM, which PyTorch lacks, are the papers' algorithms in f64.
+The model is Linear(4, 3) → tanh → Linear(3, 2) with the mean squared error. RMSprop, NAdam, RAdam and
+Adafactor are PyTorch's. Muon is PyTorch's, too, with its iteration in f64 instead of bf16, and PyTorch's
+AdamW for the biases. Lion, LAMB and SAM, which PyTorch lacks, are the papers' algorithms in f64.
 """
 
 import torch

@@ -58,7 +58,8 @@ def case(name, kind, length, rows, width, hidden, with_state=True, lengths=None,
 
 
 print("// Written by tools/reference_values_recurrent.py with PyTorch; do not edit.")
-print("// name, LSTM or GRU, in, hidden, states given, options, inputs with gradients, results with their weights, lengths of padded sequences")
+print("// name, LSTM or GRU, in, hidden, states given, options, inputs with gradients, results with their weights,")
+print("// lengths of padded sequences")
 print("// clang-format off")
 for kind in ("LSTM", "GRU"):
     case(f"{kind}", kind, 3, 2, 3, 2)

@@ -1,4 +1,5 @@
-"""Writes tests/data/encode/table_values.inc: a small table, and its columns as pandas and scikit-learn encode them.
+"""Writes tests/data/encode/table_values.inc: a small table, and its columns as pandas and scikit-learn encode
+them.
 
 Run it with a Python that has both: tools/reference_values_tables.py > tests/data/encode/table_values.inc
 """

@@ -1,7 +1,7 @@
 """Draws a terminal session as SVG: python tools/terminal_svg.py OUT.svg 'COMMAND' …
 
-Each COMMAND runs in a pseudo-terminal of 110 columns; what it leaves on the screen is drawn, so that of a progress line
-that rewrites itself the last state shows. '# text' instead of a command is drawn as it stands.
+Each COMMAND runs in a pseudo-terminal of 110 columns; what it leaves on the screen is drawn, so that of a
+progress line that rewrites itself the last state shows. '# text' instead of a command is drawn as it stands.
 """
 
 import html

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Times the peers on this machine: bench.py infer|train MODEL BATCH [--with torch,script,compile,ort,openvino,millrace]
-[--dtype fp32,bf16,int8] [--bound] [--ahead]
+"""Times the peers on this machine: bench.py infer|train MODEL BATCH
+[--with torch,script,compile,ort,openvino,millrace] [--dtype fp32,bf16,int8] [--bound] [--ahead]
 
-One line of JSON per peer: median, best and spread over rounds that interleave the peers, so that a noisy machine hits
-all of them alike, and the peak memory that model and peer added to the process (`rss_mb`: with one peer and one dtype a
-call). millrace: the library of build/release (or MILLRACE_LIBRARY) as examples/python/millrace.py calls it, numpy in
-and numpy out. `--bound`: ort, openvino and millrace are told their arrays once, before. int8 is ONNX Runtime's static quantisation and OpenVINO with NNCF, on random calibration data.
-`--vs 'COMMAND'` runs COMMAND in the same rounds; the last word that it prints must be items per second.
-`--export DIR` writes MODEL.onnx there and stops. `--dump DIR` writes what another engine needs to prove that it trains
-the same network: MODEL.safetensors (initial parameters and buffers), MODEL.inputs.npz and MODEL.losses.json (the loss
-of 20 steps in fp32 on that one batch), and stops.
+One line of JSON per peer: median, best and spread over rounds that interleave the peers, so that a noisy
+machine hits all of them alike, and the peak memory that model and peer added to the process (`rss_mb`: with
+one peer and one dtype a call). millrace: the library of build/release (or MILLRACE_LIBRARY) as
+examples/python/millrace.py calls it, numpy in and numpy out. `--bound`: ort, openvino and millrace are told
+their arrays once, before. int8 is ONNX Runtime's static quantisation and OpenVINO with NNCF, on random
+calibration data. `--vs 'COMMAND'` runs COMMAND in the same rounds; the last word that it prints must be items
+per second. `--export DIR` writes MODEL.onnx there and stops. `--dump DIR` writes what another engine needs to
+prove that it trains the same network: MODEL.safetensors (initial parameters and buffers), MODEL.inputs.npz
+and MODEL.losses.json (the loss of 20 steps in fp32 on that one batch), and stops.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

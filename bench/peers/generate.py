@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times PyTorch going on with rows of tokens on this machine: generate.py BATCH [--dtype fp32,bf16] [--with torch,compile]
+"""Times PyTorch going on with rows of tokens on this machine: generate.py BATCH [--dtype fp32,bf16]
+[--with torch,compile]
 
 gpt_mini of models.py with the keys and values of earlier tokens in a cache that is allocated once
-(scaled_dot_product_attention over it), the most probable token each time, from a beginning of --prompt tokens to the
-longest. One line of JSON per peer: the median, best and spread over rounds that interleave them. bf16 stores the weights
-as bf16, which autocast would cast in every step. `--vs 'COMMAND'` runs COMMAND in the same rounds; the last word that it
-prints must be tokens a second.
+(scaled_dot_product_attention over it), the most probable token each time, from a beginning of --prompt tokens
+to the longest. One line of JSON per peer: the median, best and spread over rounds that interleave them. bf16
+stores the weights as bf16, which autocast would cast in every step. `--vs 'COMMAND'` runs COMMAND in the same
+rounds; the last word that it prints must be tokens a second.
 """
 import argparse, json, os, statistics, subprocess, sys, time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -16,8 +17,8 @@ LONGEST = 256
 
 
 class Decoder(torch.nn.Module):
-    """A Transformer of models.py, token by token. Attention looks at the places of the cache that are filled; compiled,
-    at all of them with a mask, so that shapes stay."""
+    """A Transformer of models.py, token by token. Attention looks at the places of the cache that are filled;
+    compiled, at all of them with a mask, so that shapes stay."""
 
     def __init__(self, model, batch, dtype, masked):
         super().__init__()

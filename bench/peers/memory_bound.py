@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch's compiler on operations that memory bounds, beside ours: memory_bound.py ../build/release/memory_bound
+"""PyTorch's compiler on operations that memory bounds, beside ours:
+memory_bound.py ../build/release/memory_bound
 
-Prints one Markdown table: GB/s of both (bytes that must be read and written at least, the same for both), and the share
-of what a copy of the same size reaches on this machine.
+Prints one Markdown table: GB/s of both (bytes that must be read and written at least, the same for both), and
+the share of what a copy of the same size reaches on this machine.
 """
 import json
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Ranks with XGBoost's rank:ndcg: ranking.py TRAIN TEST SEED, LIBSVM rows with the sizes of queries beside them (TRAIN.query).
-One JSON line a model with its scores of the test rows: as XGBoost is by default with 100 trees, and smaller steps with more and
-lesser trees, each on a part of the rows and columns.
+"""Ranks with XGBoost's rank:ndcg: ranking.py TRAIN TEST SEED, LIBSVM rows with the sizes of queries beside
+them (TRAIN.query). One JSON line a model with its scores of the test rows: as XGBoost is by default with 100
+trees, and smaller steps with more and lesser trees, each on a part of the rows and columns.
 """
 import json
 import sys

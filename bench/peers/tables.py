@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Learns a column of a table with scikit-learn: tables.py TRAIN.csv TEST.csv TARGET SEED. One JSON line a model, with its accuracy
-on the test rows, or its mean absolute error and R² where TARGET holds more than twenty different numbers.
+"""Learns a column of a table with scikit-learn: tables.py TRAIN.csv TEST.csv TARGET SEED. One JSON line a
+model, with its accuracy on the test rows, or its mean absolute error and R² where TARGET holds more than
+twenty different numbers.
 
-Numbers are standardised and what is missing is their mean, texts are one-hot, for the linear models; HistGradientBoosting takes
-numbers as they are and texts as categories. All else is as scikit-learn has it by default.
+Numbers are standardised and what is missing is their mean, texts are one-hot, for the linear models;
+HistGradientBoosting takes numbers as they are and texts as categories. All else is as scikit-learn has it by
+default.
 """
 import csv
 import json

@@ -1,4 +1,5 @@
-"""Boosted trees beside the small networks of the same examples: what they reach, and rows a second beside XGBoost's own."""
+"""Boosted trees beside the small networks of the same examples: what they reach, and rows a second beside
+XGBoost's own."""
 import json
 import statistics
 import tempfile

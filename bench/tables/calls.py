@@ -1,4 +1,5 @@
-"""Small networks, one sample at a time, called from Python with numpy's arrays beside PyTorch's compiler, ONNX Runtime and OpenVINO."""
+"""Small networks, one sample at a time, called from Python with numpy's arrays beside PyTorch's compiler,
+ONNX Runtime and OpenVINO."""
 import re
 
 from measure import PYTORCH, count, peers, times

@@ -1,4 +1,5 @@
-"""The airbench recipe beside PyTorch's implementation of it, from JPEG files to the result, two seeds of each."""
+"""The airbench recipe beside PyTorch's implementation of it, from JPEG files to the result, two seeds of
+each."""
 import re
 import statistics
 import time

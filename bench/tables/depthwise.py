@@ -1,4 +1,5 @@
-"""MobileNetV2's depthwise convolutions, oneDNN → ours (share of a copy's speed), milliseconds on one thread."""
+"""MobileNetV2's depthwise convolutions, oneDNN → ours (share of a copy's speed), milliseconds on one
+thread."""
 import re
 
 from measure import built

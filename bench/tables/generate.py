@@ -1,4 +1,5 @@
-"""Tokens a second of GPT mini with a cache of keys and values, rows of 32 tokens growing to 256, beside PyTorch."""
+"""Tokens a second of GPT mini with a cache of keys and values, rows of 32 tokens growing to 256, beside
+PyTorch."""
 import re
 
 from measure import MILLRACE, PYTORCH, count, last_number, millrace, missing, peers, times

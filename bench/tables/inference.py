@@ -1,4 +1,5 @@
-"""Inference of known networks beside PyTorch's compiler, ONNX Runtime and OpenVINO, items per second, with the limit of direct convolution."""
+"""Inference of known networks beside PyTorch's compiler, ONNX Runtime and OpenVINO, items per second, with
+the limit of direct convolution."""
 import json
 import math
 import re
@@ -14,7 +15,8 @@ ROWS += [(network, 1, "fp32") for network in SMALL]
 
 
 def limit(network, batch, precision):
-    """Items per second at the machine's peak, by the FLOPs of convolutions computed directly. None where other things bind."""
+    """Items per second at the machine's peak, by the FLOPs of convolutions computed directly. None where
+    other things bind."""
     if network in ("dlrm", *SMALL):
         return None
     text = millrace(f"explain --model {network} --infer --batch {batch} --precision {precision} --json")

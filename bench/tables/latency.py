@@ -1,4 +1,5 @@
-"""Milliseconds of one sample: ResNet-18 on 1×3×224×224 and BERT base on 14 tokens, beside PyTorch eager, TorchScript, torch.compile, ONNX Runtime and OpenVINO."""
+"""Milliseconds of one sample: ResNet-18 on 1×3×224×224 and BERT base on 14 tokens, beside PyTorch eager,
+TorchScript, torch.compile, ONNX Runtime and OpenVINO."""
 import re
 
 from measure import MILLRACE, PYTORCH, peers, times

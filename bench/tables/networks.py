@@ -1,4 +1,5 @@
-"""Training of known networks beside PyTorch, items per second; the share of the peak counts the model's FLOPs."""
+"""Training of known networks beside PyTorch, items per second; the share of the peak counts the model's
+FLOPs."""
 import json
 import re
 
@@ -26,7 +27,8 @@ ROWS = [("ResNet-18 for 32×32, batch 128, SGD, fp32", "resnet18_cifar", 128, "s
 
 
 def beside(mode, network, batch, optimizer, precision):
-    """Items per second: PyTorch eager, compiled (None: it cannot be, or is not here), Millrace; medians of rounds in turns."""
+    """Items per second: PyTorch eager, compiled (None: it cannot be, or is not here), Millrace; medians of
+    rounds in turns."""
     rows = optimizer == "lazy-adam"  # PyTorch's sparse embeddings, which are eager only
     ours = f"{MILLRACE} bench {mode} {network} {batch} --optimizer {optimizer} --precision {precision}"
     if missing(PYTORCH):

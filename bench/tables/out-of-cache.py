@@ -1,4 +1,5 @@
-"""What memory bounds, out of cache and in L2, beside a copy: GB/s of what must be read and written at least."""
+"""What memory bounds, out of cache and in L2, beside a copy: GB/s of what must be read and written at
+least."""
 import json
 import tempfile
 

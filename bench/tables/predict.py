@@ -1,4 +1,5 @@
-"""Pictures a second that predict makes something of, beside loading alone and the model alone: 250 photographs, networks of ONNX files."""
+"""Pictures a second that predict makes something of, beside loading alone and the model alone: 250
+photographs, networks of ONNX files."""
 import subprocess
 import tarfile
 import tempfile

@@ -4,9 +4,10 @@
     session = millrace.Session("model.onnx")
     logits = session.run(numpy.zeros((1, 3, 224, 224), numpy.float32))[0]
 
-The library is libmillrace.so, found as the linker finds it, or named by MILLRACE_LIBRARY. Copy this file where you need it. Arrays
-that are C-contiguous and of the model's dtype are read where they lie, results are written where numpy keeps them: nothing is
-copied, but for the few kilobytes of calls that `run` has seen before, where that is faster. A session may be run by many threads; the interpreter is free meanwhile.
+The library is libmillrace.so, found as the linker finds it, or named by MILLRACE_LIBRARY. Copy this file
+where you need it. Arrays that are C-contiguous and of the model's dtype are read where they lie, results are
+written where numpy keeps them: nothing is copied, but for the few kilobytes of calls that `run` has seen
+before, where that is faster. A session may be run by many threads; the interpreter is free meanwhile.
 """
 import ctypes
 import os
@@ -84,7 +85,8 @@ FEW_BYTES, MOST_PREPARED = 1 << 16, 64
 
 
 class _Prepared:
-    """A call on arrays of given shapes that are small: copied into arrays that are bound, which costs less than to say where they lie."""
+    """A call on arrays of given shapes that are small: copied into arrays that are bound, which costs less
+    than to say where they lie."""
 
     def __init__(self, session, shapes, made):
         self.inputs = [numpy.empty(shape, port.dtype) for shape, port in zip(shapes, session.inputs)]
@@ -126,7 +128,8 @@ class Session:
         _check(library.millrace_prepare(self._session, names, (ctypes.c_int64 * len(sizes))(*sizes.values()), len(sizes)))
 
     def run(self, *arrays, out=None):
-        """The results, in the order of outputs, of arrays in the order of inputs. `out`: contiguous arrays to write them to."""
+        """The results, in the order of outputs, of arrays in the order of inputs. `out`: contiguous arrays to
+        write them to."""
         shapes = None
         if not out:
             try:
@@ -159,7 +162,8 @@ class Session:
         return [array if array.shape == shape else array.reshape(-1)[: numpy.prod(shape, dtype=int)].reshape(shape) for array, shape in zip(out, dims)]
 
     def bind(self, *arrays, out):
-        """A function that runs on what is then in these arrays (not copies of them) and writes to `out`: nothing is looked at again.
+        """A function that runs on what is then in these arrays (not copies of them) and writes to `out`:
+        nothing is looked at again.
 
         Of a model with results whose size depends on data it returns what counts of `out`, else nothing."""
         return self._bound(arrays, out, held=self)

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def write_texts(folder):
-    """corpus.txt and messages.tsv as docs/text.md has them, made up: sentences of a few words, and spam that says so."""
+    """corpus.txt and messages.tsv as docs/text.md has them, made up: sentences of a few words, and spam that
+    says so."""
     draw = random.Random(2)
     words = ["the", "king", "of", "no", "land", "sings", "to", "his", "horse", "and", "never", "sleeps"]
     (folder / "corpus.txt").write_text("".join(" ".join(draw.choices(words, k=draw.randint(2, 12))) + "\n" for _ in range(1500)))
@@ -50,7 +51,8 @@ def write_samples(folder):
 
 
 def queries(count, seed, features=6):
-    """Sizes, features and grades of queries: the first two features say how relevant a row is, beside noise."""
+    """Sizes, features and grades of queries: the first two features say how relevant a row is, beside
+    noise."""
     chance = random.Random(seed)
     rows = []
     for query in range(count):
@@ -83,7 +85,8 @@ def write_duels(path):
 
 
 def write_rankings(folder):
-    """rank.train and rank.test with the sizes of their queries, and duels.csv, as docs/ranking.md has them."""
+    """rank.train and rank.test with the sizes of their queries, and duels.csv, as docs/ranking.md has
+    them."""
     write_libsvm(folder / "rank.train", queries(60, 1))
     write_libsvm(folder / "rank.test", queries(25, 2))
     write_duels(folder / "duels.csv")
@@ -91,8 +94,8 @@ def write_rankings(folder):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache():
-    """Where compiled kernels, choices, indexes and tokens are kept: beside the binary (or in MILLRACE_TEST_CACHE), never in the user's
-    own cache folder, which MILLRACE_CACHE may name."""
+    """Where compiled kernels, choices, indexes and tokens are kept: beside the binary (or in
+    MILLRACE_TEST_CACHE), never in the user's own cache folder, which MILLRACE_CACHE may name."""
     binary = Path(os.environ.get("MILLRACE", ROOT / "build/release/millrace"))
     os.environ["MILLRACE_CACHE"] = os.environ.get("MILLRACE_TEST_CACHE", str(binary.resolve().parent / "test-cache"))
 
@@ -108,7 +111,8 @@ def binary():
 
 @pytest.fixture
 def millrace(binary):
-    """Runs the binary: millrace("train", recipe, …) → CompletedProcess; fails unless it exits with `code` (None: any)."""
+    """Runs the binary: millrace("train", recipe, …) → CompletedProcess; fails unless it exits with `code`
+    (None: any)."""
 
     def run(*arguments, code=0, cwd=ROOT, timeout=600, env=None):
         result = subprocess.run(
@@ -127,7 +131,8 @@ def millrace(binary):
 
 @pytest.fixture(scope="session")
 def data():
-    """The folder of data sets outside the repository: $MILLRACE_DATA, else ../shared/data; skips when it is absent."""
+    """The folder of data sets outside the repository: $MILLRACE_DATA, else ../shared/data; skips when it is
+    absent."""
     folder = Path(os.environ.get("MILLRACE_DATA", ROOT.parent / "shared/data"))
     if not folder.exists():
         pytest.skip(f"no data in {folder}")

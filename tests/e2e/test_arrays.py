@@ -130,7 +130,8 @@ def test_rows_are_predicted_as_evaluation_sees_them(millrace, table, tmp_path):
 
 
 def refused_below(millrace, recipe, tmp_path):
-    """Trains within a limit of memory as without, and is refused by name where training or test set do not fit."""
+    """Trains within a limit of memory as without, and is refused by name where training or test set do not
+    fit."""
 
     def attempt(name, *changes, code=None):
         return millrace("train", recipe, *changes, "--out", tmp_path / name, code=code)

@@ -1,4 +1,5 @@
-"""millrace baseline: what it measures, on planted data; what it keeps; what train says of its network beside it."""
+"""millrace baseline: what it measures, on planted data; what it keeps; what train says of its network beside
+it."""
 
 import json
 import re
@@ -48,7 +49,8 @@ def measured(millrace, recipe, *words):
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory):
-    """1,200 people: a class by two numbers, one of which a rule is about, and what somebody said of most of them."""
+    """1,200 people: a class by two numbers, one of which a rule is about, and what somebody said of most of
+    them."""
     folder = tmp_path_factory.mktemp("people")
     draw = np.random.default_rng(11)
     age, hours = draw.uniform(20, 70, 1200).round(1), draw.uniform(10, 60, 1200).round(1)

@@ -1,4 +1,5 @@
-"""millrace calibrate: fitted on validation data, kept in the run, and used by eval, predict and the exported model."""
+"""millrace calibrate: fitted on validation data, kept in the run, and used by eval, predict and the exported
+model."""
 
 import csv
 import json
@@ -118,7 +119,8 @@ def test_temperature_is_the_best_of_all(binary, desk):
 
 
 def test_thresholds_are_used_everywhere(binary, desk):
-    """A rare class: told at a lower probability, F1 is higher on fresh rows, and all say the same of each row."""
+    """A rare class: told at a lower probability, F1 is higher on fresh rows, and all say the same of each
+    row."""
     run(binary, desk, "calibrate", "kind")
     before = evaluated(binary, desk, "kind", "fresh.csv", "f1", "log-loss")
     done = run(binary, desk, "calibrate", "kind", "--method", "threshold")
@@ -168,7 +170,8 @@ def test_what_it_cannot_do_it_says(binary, desk):
 
 
 def test_it_is_of_one_checkpoint(binary, desk):
-    """Other weights are not calibrated by what was fitted for these; the model that training left is the new one."""
+    """Other weights are not calibrated by what was fitted for these; the model that training left is the new
+    one."""
     models = []
     for method in ("temperature", "isotonic"):
         run(binary, desk, "calibrate", "third", "--method", method)

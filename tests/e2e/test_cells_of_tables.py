@@ -1,4 +1,5 @@
-"""What becomes of cells that training has not learnt to read, of small tables, and of values that are not seen in training."""
+"""What becomes of cells that training has not learnt to read, of small tables, and of values that are not
+seen in training."""
 
 import json
 import random

@@ -1,4 +1,5 @@
-"""Mistakes in what lies beside pictures, texts and sounds, or in how they were made: groups, times, marks, statistics, repeated passages."""
+"""Mistakes in what lies beside pictures, texts and sounds, or in how they were made: groups, times, marks,
+statistics, repeated passages."""
 
 import random
 import wave
@@ -43,7 +44,8 @@ def write_sound(path, values):
 
 
 def planted(folder, kind, columns=None, change=lambda made, label: made, name="{i}", data="test_share = 0.25", keys="", inputs=""):
-    """A recipe of 300 samples: files in a folder beside a table of columns, or texts in a table. `columns`: name → value of sample i."""
+    """A recipe of 300 samples: files in a folder beside a table of columns, or texts in a table. `columns`:
+    name → value of sample i."""
     draw = np.random.default_rng(3)
     columns, rows = columns or {}, []
     (folder / "x").mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""Mistakes that people make in tables, pictures, texts and sounds, each of which a check must find; and the same data without any."""
+"""Mistakes that people make in tables, pictures, texts and sounds, each of which a check must find; and the
+same data without any."""
 
 import itertools
 import random
@@ -74,7 +75,8 @@ MAKE = {"table": table, "pictures": pictures, "texts": texts, "sounds": sounds}
 
 
 def recipe_of(folder, kind, data="", train="", length=64, **how):
-    """A recipe for training and test data of a kind; how: training and tests, each what is said of labels, values and order."""
+    """A recipe for training and test data of a kind; how: training and tests, each what is said of labels,
+    values and order."""
     names = NAMES[kind]
     ending = {"table": ".csv", "texts": ".tsv"}.get(kind, "")
     for part, seed, count in (("training", 1, 2400), ("tests", 2, 1200)):

@@ -1,4 +1,5 @@
-"""Every format by the same verbs: what is written is what was read, for folders, IDX, LIBSVM and text, too."""
+"""Every format by the same verbs: what is written is what was read, for folders, IDX, LIBSVM and text,
+too."""
 
 import gzip
 import json

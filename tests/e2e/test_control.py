@@ -1,4 +1,5 @@
-"""Changing a training while it runs, and what it says of its data: bad samples, and whether they were the limit."""
+"""Changing a training while it runs, and what it says of its data: bad samples, and whether they were the
+limit."""
 import json
 import re
 import shutil

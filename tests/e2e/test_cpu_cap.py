@@ -1,4 +1,5 @@
-"""MILLRACE_CPU caps the instructions that are used, so that what smaller CPUs run is tested on larger ones."""
+"""MILLRACE_CPU caps the instructions that are used, so that what smaller CPUs run is tested on larger
+ones."""
 import json
 
 import pytest

@@ -29,7 +29,8 @@ def add(tar, name, content):
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory):
-    """40 pictures of three classes in a WebDataset, with their weight (.count, always 2) and a score (.index)."""
+    """40 pictures of three classes in a WebDataset, with their weight (.count, always 2) and a score
+    (.index)."""
     path = tmp_path_factory.mktemp("look") / "x.tar"
     random = np.random.default_rng(5)
     with tarfile.open(path, "w") as tar:

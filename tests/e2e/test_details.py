@@ -1,4 +1,5 @@
-"""What a training logs beside losses and metrics: norms, speed, histograms, samples of predictions, hyperparameters."""
+"""What a training logs beside losses and metrics: norms, speed, histograms, samples of predictions,
+hyperparameters."""
 
 import csv
 import json

@@ -1,6 +1,7 @@
 """The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
 
-docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py, docs/ranking.md's by test_ranking.py, docs/predict.md's by test_predict.py. Not run: PyTorch itself (bench/peers) or a bare machine
+docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py, docs/ranking.md's by
+test_ranking.py, docs/predict.md's by test_predict.py. Not run: PyTorch itself (bench/peers) or a bare machine
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip
@@ -59,7 +60,8 @@ def write_idx(path, array):
 
 @pytest.fixture(scope="session")
 def desk(binary, tmp_path_factory):
-    """A newcomer's folder: examples/, data/letters, a picture, and small data sets where MILLRACE_DATA points."""
+    """A newcomer's folder: examples/, data/letters, a picture, and small data sets where MILLRACE_DATA
+    points."""
     folder = tmp_path_factory.mktemp("desk")
     random = np.random.default_rng(1)
     (folder / "examples").symlink_to(ROOT / "examples")

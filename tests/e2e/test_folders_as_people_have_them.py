@@ -15,7 +15,8 @@ from test_pictures_as_people_have_them import class_folders, logits, run, smooth
 
 @pytest.fixture
 def heap(tmp_path):
-    """A folder as people have it: folders in folders, wrong and missing names, and what other programs left there."""
+    """A folder as people have it: folders in folders, wrong and missing names, and what other programs left
+    there."""
     folder = tmp_path / "heap"
     (folder / "trip" / "day 2").mkdir(parents=True)
     smooth(1).save(folder / "b.png")

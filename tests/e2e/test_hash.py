@@ -1,4 +1,5 @@
-"""Hashed categories: the same ids in training, prediction and for who serves the exported model; rows that no batch reads stay."""
+"""Hashed categories: the same ids in training, prediction and for who serves the exported model; rows that no
+batch reads stay."""
 
 import csv
 import io

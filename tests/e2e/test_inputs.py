@@ -1,4 +1,5 @@
-"""Several inputs beside each other, texts above all: what they learn, resume, predict and export; and samples of which one is bad."""
+"""Several inputs beside each other, texts above all: what they learn, resume, predict and export; and samples
+of which one is bad."""
 
 import csv
 import io
@@ -53,7 +54,8 @@ batch = 50
 
 
 def write_papers(path, count, seed):
-    """What a paper is takes both: its title says who, its body says when. The colour, the weight and the photo of it say it, too."""
+    """What a paper is takes both: its title says who, its body says when. The colour, the weight and the
+    photo of it say it, too."""
     draw = random.Random(seed)
     rows = []
     for _ in range(count):

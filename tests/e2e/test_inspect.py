@@ -1,4 +1,5 @@
-"""What a model's graph is made of (inspect), what becomes of it (explain) and how fast it is (profile), of ONNX models and run folders."""
+"""What a model's graph is made of (inspect), what becomes of it (explain) and how fast it is (profile), of
+ONNX models and run folders."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -11,7 +12,8 @@ onnx = pytest.importorskip("onnx")
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A convolution of 8 channels, relu, mean over places, a product with 5 columns, twice added to itself."""
+    """A convolution of 8 channels, relu, mean over places, a product with 5 columns, twice added to
+    itself."""
     helper, path = onnx.helper, tmp_path_factory.mktemp("inspect") / "small.onnx"
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], name="conv1", pads=[1, 1, 1, 1]),

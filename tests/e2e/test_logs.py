@@ -1,4 +1,5 @@
-"""What a training writes down: databases of runs, MLflow's server, and that all logs are whole whatever happens."""
+"""What a training writes down: databases of runs, MLflow's server, and that all logs are whole whatever
+happens."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Is the loss that is trained on a guide to the metric of the tests? Said at the end of a training where it is not."""
+"""Is the loss that is trained on a guide to the metric of the tests? Said at the end of a training where it
+is not."""
 
 import json
 import random

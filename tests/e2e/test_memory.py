@@ -28,8 +28,8 @@ def resident(pid):
 
 
 def measure(binary, cache, *arguments, environment={}):
-    """Megabytes that `millrace bench` plans, the most anonymous memory that its process has, and how much it has while it steps,
-    without code."""
+    """Megabytes that `millrace bench` plans, the most anonymous memory that its process has, and how much it
+    has while it steps, without code."""
     process = subprocess.Popen([binary, "bench", *arguments, "--seconds", "0.5"], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "MILLRACE_CACHE": str(cache), **environment})
     sizes = []
@@ -53,10 +53,10 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
 @pytest.mark.parametrize(
     "what, small, large, options", [("resnet18_cifar", 8, 48, "--optimizer sgd"), ("gpt_mini", 1, 6, "")])
 def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
-    """What does not depend on the batch falls out: the growth is the plan's within 3 %. Code is not looked at: oneDNN's for
-    products, up to 3 MB, is only there where one of its products is among the fastest, mostly of the larger batch. Looked at
-    is the memory while it steps: a peak that lasts a moment may be missed on a busy machine, of one batch and not of the
-    other."""
+    """What does not depend on the batch falls out: the growth is the plan's within 3 %. Code is not looked
+    at: oneDNN's for products, up to 3 MB, is only there where one of its products is among the fastest,
+    mostly of the larger batch. Looked at is the memory while it steps: a peak that lasts a moment may be
+    missed on a busy machine, of one batch and not of the other."""
     planned, measured = {}, {}
     for batch in (small, large, small, large):  # the second time without compiling
         planned[batch], _, measured[batch] = measure(binary, tmp_path, "train", what, str(batch), *options.split(),

@@ -1,5 +1,6 @@
-"""Shards on a server that is asked for parts of files: what they cost in memory and traffic, what they are called, and what
-happens when the server goes away. Data are up to 20 times as large as the memory that is allowed for them."""
+"""Shards on a server that is asked for parts of files: what they cost in memory and traffic, what they are
+called, and what happens when the server goes away. Data are up to 20 times as large as the memory that is
+allowed for them."""
 
 import gzip
 import http.server
@@ -39,8 +40,8 @@ optimizer = {{ kind = "sgd", lr = 0.1 }}
 
 
 class Server:
-    """Serves a folder, counts what it is asked for, and can go away: nothing is answered any more, on connections that are
-    open neither. `fault(path)`: a status to answer with, or None."""
+    """Serves a folder, counts what it is asked for, and can go away: nothing is answered any more, on
+    connections that are open neither. `fault(path)`: a status to answer with, or None."""
 
     def __init__(self, folder):
         self.folder, self.lock, self.port, self.fault = folder, threading.Lock(), 0, lambda path: None
@@ -185,7 +186,8 @@ def losses(run):
 
 
 def anonymous(binary, arguments, environment):
-    """The most anonymous memory that a run of the program had (RssAnon; None where the system does not tell)."""
+    """The most anonymous memory that a run of the program had (RssAnon; None where the system does not
+    tell)."""
     if not os.path.exists("/proc/self/status") or "RssAnon" not in open("/proc/self/status").read():
         pytest.skip("this system does not tell RssAnon")
     process = subprocess.Popen([binary, *map(str, arguments)], env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -205,7 +207,8 @@ def anonymous(binary, arguments, environment):
 @pytest.mark.parametrize("disk", ["0", "10GB"])
 @pytest.mark.parametrize("share", [0.1, 1, 20])
 def test_memory_of_remote_files_is_bounded(binary, large, small, serve, environment, tmp_path, share, disk):
-    """Beside what the same training takes of local files: no more than the limit, whatever the size of the data."""
+    """Beside what the same training takes of local files: no more than the limit, whatever the size of the
+    data."""
     folder = {1: small, 20: large}.get(share) or index(binary, write_shards(tmp_path / "set", int(share * LIMIT)))
     environment["MILLRACE_DATA_CACHE"] = disk
     # The first fills the cache of compiled kernels.
@@ -338,7 +341,8 @@ def test_packed_shards_keep_the_names_of_their_classes(millrace, small, serve, e
 
 @pytest.mark.parametrize("verb", ["stat", "verify"])
 def test_looking_at_data_stops_when_the_server_is_gone(millrace, small, serve, environment, verb):
-    """It is no fault of the samples that are left, which would be listed one by one, each after all attempts."""
+    """It is no fault of the samples that are left, which would be listed one by one, each after all
+    attempts."""
     server = serve(small)
     environment["MILLRACE_HTTP_ATTEMPTS"] = "2"
     server.when = (12, server.stop)

@@ -1,5 +1,5 @@
-"""onnx's own runner of its test cases judges us, through tests/onnx/backend.py: a sample of those that conformance.txt
-lists, or all with MILLRACE_ONNX_WHOLE=1."""
+"""onnx's own runner of its test cases judges us, through tests/onnx/backend.py: a sample of those that
+conformance.txt lists, or all with MILLRACE_ONNX_WHOLE=1."""
 import os
 import sys
 

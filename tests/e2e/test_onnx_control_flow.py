@@ -1,5 +1,5 @@
-"""If, Loop and Scan whose course only the data say, and functions that a model defines, answer as in ONNX Runtime: in one
-session, which is asked for all courses."""
+"""If, Loop and Scan whose course only the data say, and functions that a model defines, answer as in ONNX
+Runtime: in one session, which is asked for all courses."""
 import importlib
 import re
 import sys
@@ -15,8 +15,8 @@ HEADER = '<ir_version: 8, opset_import: ["": 17, "own": 1]>\n'
 
 @pytest.fixture
 def agree(binary, tmp_path, monkeypatch):
-    """Runs a model on each of some inputs, in one session. Sessions give no tensors whose size depends on data; those of `sized`
-    models come from the runner of onnx's cases."""
+    """Runs a model on each of some inputs, in one session. Sessions give no tensors whose size depends on
+    data; those of `sized` models come from the runner of onnx's cases."""
     library, runner = binary.parent / "libmillrace.so", binary.parent / "millrace_onnx_runner"
     if not library.exists() or not runner.exists():
         pytest.skip("libmillrace.so and millrace_onnx_runner are not built")

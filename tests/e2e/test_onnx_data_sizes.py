@@ -1,4 +1,5 @@
-"""Models whose results are as large as the data say: detectors, choices, places, loops that carry what grows; as .onnx and built (.mill)."""
+"""Models whose results are as large as the data say: detectors, choices, places, loops that carry what grows;
+as .onnx and built (.mill)."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Every operator's samples, exported, give in ONNX Runtime what the reference back end gives; whole networks what the
-compiled program gives."""
+"""Every operator's samples, exported, give in ONNX Runtime what the reference back end gives; whole networks
+what the compiled program gives."""
 import os
 import subprocess
 from pathlib import Path
@@ -17,7 +17,8 @@ REFUSALS = (ERRORS.Fail, ERRORS.InvalidArgument, ERRORS.RuntimeException)
 
 
 def tensors(path):
-    """The arrays of a safetensors file; nothing when one has a 16-bit float, which NumPy does not know all of."""
+    """The arrays of a safetensors file; nothing when one has a 16-bit float, which NumPy does not know all
+    of."""
     with safe_open(path, "np") as f:
         if any(f.get_slice(name).get_dtype() in ("BF16", "F16") for name in f.keys()):
             return None

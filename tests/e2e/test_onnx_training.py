@@ -50,7 +50,8 @@ def drawn():
 
 @pytest.fixture
 def pictures(drawn, tmp_path):
-    """A desk with PyTorch's export, its pictures in the order in which PyTorch read them, and what it measured."""
+    """A desk with PyTorch's export, its pictures in the order in which PyTorch read them, and what it
+    measured."""
     told = json.loads((STORED / "losses.json").read_text())
     shutil.copy(STORED / "model.onnx", tmp_path)
     drawn.write_tar(tmp_path / "train.tar", *drawn.drawn(told["batch"] * len(told["losses"]), 4, 12))
@@ -142,7 +143,8 @@ def write_rows(path, classes=3):
 
 
 def test_goes_on_as_pytorch_does(millrace, pictures, tmp_path):
-    """Batch norms are trained, their statistics moved as PyTorch moves them; all numbers are PyTorch's own."""
+    """Batch norms are trained, their statistics moved as PyTorch moves them; all numbers are PyTorch's
+    own."""
     result = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
     assert "3 batch norms" in result.stdout + result.stderr
     run = tmp_path / "run"
@@ -301,7 +303,8 @@ def test_the_head_is_new_where_the_classes_are_others(millrace, tmp_path):
 
 
 def test_softmax_constants_and_dropout(millrace, tmp_path):
-    """A softmax at the end is not trained through, what prepares the input is no weight, and dropout drops."""
+    """A softmax at the end is not trained through, what prepares the input is no weight, and dropout
+    drops."""
     write_rows(tmp_path / "rows.csv")
     recipe = TABLE.format(model="", epochs=1, train="log_every = 1\nseed = 4")
     (tmp_path / "r.toml").write_text(recipe)

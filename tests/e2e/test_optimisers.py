@@ -1,4 +1,5 @@
-"""Optimisers, schedules, averages of weights, early stopping, lr-find and batches by measuring: from a recipe, and resumed to the same bits."""
+"""Optimisers, schedules, averages of weights, early stopping, lr-find and batches by measuring: from a
+recipe, and resumed to the same bits."""
 
 import json
 import re

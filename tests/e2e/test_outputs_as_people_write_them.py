@@ -319,7 +319,8 @@ def test_exports_load_without_a_warning(millrace, desk, tmp_path, name):
 
 
 def test_all_small_architectures_are_exported_above(millrace):
-    """A new architecture is to be listed here, too; those of a gigabyte and their likes are left to their small kin."""
+    """A new architecture is to be listed here, too; those of a gigabyte and their likes are left to their
+    small kin."""
     listed = re.search(r"Models \(model.kind\), by what they take:\n((?:  .*\n)+)", millrace("train", "--help").stdout)[1]
     kinds = {word for line in listed.splitlines() for word in re.split(r"[,:]? +", line.split(":", 1)[1]) if word}
     large = {"bert_base", "bert_base_14", "minilm", "gpt_mini", "resnet50", "lstm", "dlrm", "bert", "bradley_terry"}

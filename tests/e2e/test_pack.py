@@ -1,4 +1,5 @@
-"""millrace pack: the commands of docs/data.md, interruptions, verification, keys and columns as other programs see them."""
+"""millrace pack: the commands of docs/data.md, interruptions, verification, keys and columns as other
+programs see them."""
 import io
 import json
 import os
@@ -46,7 +47,8 @@ def begin(binary, *arguments, until):
 
 
 def nameless_files(folder):
-    """Does the file system have files without a name? Then nothing is left of what a killed process was writing."""
+    """Does the file system have files without a name? Then nothing is left of what a killed process was
+    writing."""
     try:
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
     except OSError:

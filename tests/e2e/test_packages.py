@@ -1,6 +1,8 @@
-"""What is written is read by the packages that the formats are of, where these are installed: ffcv, mxnet, mosaicml-streaming.
+"""What is written is read by the packages that the formats are of, where these are installed: ffcv, mxnet,
+mosaicml-streaming.
 
-None of them is needed for anything else: ffcv is built from source, mxnet wants an old NumPy (docs of bench/peers/loaders.py).
+None of them is needed for anything else: ffcv is built from source, mxnet wants an old NumPy (docs of
+bench/peers/loaders.py).
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-"""Trainings in 16 bits from the outside: what they reach, what their checkpoints hold, who can read them, resuming."""
+"""Trainings in 16 bits from the outside: what they reach, what their checkpoints hold, who can read them,
+resuming."""
 import json
 import os
 import shutil
@@ -68,7 +69,8 @@ def newest(run):
 
 
 def tensors(run):
-    """Name → (type, elements, bytes) of the newest checkpoint, read from the file itself: numpy has no bf16."""
+    """Name → (type, elements, bytes) of the newest checkpoint, read from the file itself: numpy has no
+    bf16."""
     data = newest(run).read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])

@@ -1,4 +1,5 @@
-"""Using models of tables, sounds and texts: docs/predict.md's commands and code, exported models in ONNX Runtime, data why."""
+"""Using models of tables, sounds and texts: docs/predict.md's commands and code, exported models in ONNX
+Runtime, data why."""
 
 import csv
 import json

@@ -1,4 +1,5 @@
-"""`millrace predict model.onnx`: pictures, .npy, .npz and JSON for models that have no recipe; docs/predict.md's commands for them."""
+"""`millrace predict model.onnx`: pictures, .npy, .npz and JSON for models that have no recipe;
+docs/predict.md's commands for them."""
 
 import csv
 import json
@@ -163,7 +164,8 @@ def test_commands_of_the_page_run(millrace, means, tmp_path):
 
 
 def test_results_become_tables(millrace, sums, tmp_path):
-    """Few numbers have a column each, of many the largest; a damaged line of many has no row, and is listed."""
+    """Few numbers have a column each, of many the largest; a damaged line of many has no row, and is
+    listed."""
     random = np.random.default_rng(4)
     a, b = random.standard_normal((5, 12)), random.standard_normal(12)
     lines = [json.dumps({"a": [row.tolist()], "b": b.tolist(), "ids": [[i, 2**40]]}) for i, row in enumerate(a)]

@@ -88,7 +88,8 @@ def test_rows_of_libsvm_are_put_in_order(millrace, rankings, ranked):
 
 
 def test_a_query_is_ranked_alike_whatever_is_beside_it(millrace, rankings, ranked, tmp_path):
-    """Also without relevances to speak of, with qid in the rows, and where the last features occur in no row."""
+    """Also without relevances to speak of, with qid in the rows, and where the last features occur in no
+    row."""
     rows = [row for row in queries(25, 2)]
     told = read_lines(millrace("predict", ranked, rankings / "rank.test", "--json"))
     some = [(query, x[:4] + [0, 0], 0) for query, x, _ in rows if query in (3, 7)]
@@ -217,7 +218,8 @@ def test_trees_learn_by_each_loss(millrace, rankings, tmp_path, loss):
 
 
 def test_trees_of_queries_with_texts_weights_and_shuffled_rows(millrace, tmp_path):
-    """A weight is that of its query; categories are columns; a query of one row and an equal one teach nothing."""
+    """A weight is that of its query; categories are columns; a query of one row and an equal one teach
+    nothing."""
     rows = write_csv(tmp_path / "rows.csv", queries(60, 1), shuffled=4)
     with open(tmp_path / "rows.csv", newline="") as file:
         lines = list(csv.reader(file))
@@ -248,7 +250,8 @@ def test_trees_beside_other_models_of_rankings(millrace, rankings, tmp_path):
 
 
 def test_tables_by_any_column_of_queries(millrace, tmp_path):
-    """Rows of a query need not stand together; a weight is that of its query; test_share keeps whole queries."""
+    """Rows of a query need not stand together; a weight is that of its query; test_share keeps whole
+    queries."""
     rows = write_csv(tmp_path / "rows.csv", queries(60, 1), shuffled=4)
     recipe = tmp_path / "r.toml"
     recipe.write_text(f'[data]\ntrain = "{tmp_path}/rows.csv"\ntest_share = 0.3\ngroup = "search"\n[output]\nkind = "rank"\ncolumn = "stars"\n'

@@ -1,4 +1,5 @@
-"""Bad steps, checkpoints written aside, and a precision that changes on the way: whatever happens, a resumed run is the uninterrupted one."""
+"""Bad steps, checkpoints written aside, and a precision that changes on the way: whatever happens, a resumed
+run is the uninterrupted one."""
 
 import json
 import random

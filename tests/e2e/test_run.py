@@ -1,4 +1,5 @@
-"""A model is run from C and from Python, by what is installed; docs/run.md's commands and code are run as they stand."""
+"""A model is run from C and from Python, by what is installed; docs/run.md's commands and code are run as
+they stand."""
 
 import os
 import re

@@ -1,5 +1,5 @@
-"""How data.train is divided by data.test_share and data.test_where, for every kind of input; tables that come packed or by a pipe;
-what is said of columns that nothing, or too much, can be learnt from."""
+"""How data.train is divided by data.test_share and data.test_where, for every kind of input; tables that come
+packed or by a pipe; what is said of columns that nothing, or too much, can be learnt from."""
 
 import csv
 import io
@@ -18,7 +18,8 @@ from PIL import Image
 
 
 def with_data(recipe, *keys):
-    """The recipe with keys in [data], as in test_by="stratified"; those of test_share go where test_where is given."""
+    """The recipe with keys in [data], as in test_by="stratified"; those of test_share go where test_where is
+    given."""
     text = recipe.replace("[data]\n", "[data]\n" + "".join(key + "\n" for key in keys), 1)
     return text.replace("test_share = 0.2\n", "") if "test_where" in text else text
 

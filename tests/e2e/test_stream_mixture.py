@@ -1,4 +1,5 @@
-"""Several streams in one training: mixed by weights that change while it runs, interrupted and resumed, with conditions."""
+"""Several streams in one training: mixed by weights that change while it runs, interrupted and resumed, with
+conditions."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
-"""Tables as people have them: what stands in their cells, what became of each column, and that a model trained on all of them
-is as good as what a careful person would have made of it."""
+"""Tables as people have them: what stands in their cells, what became of each column, and that a model
+trained on all of them is as good as what a careful person would have made of it."""
 
 import json
 import random
@@ -11,7 +11,8 @@ NAMES = ["Kaya", "Ito", "Silva", "Novak", "Haddad", "Berg", "Okafor", "Lund"]
 
 
 def write_passengers(path, rows=900, seed=3, extra=None):
-    """Like the Titanic's list: a name, a ticket and a cabin for each, most of them there once; sex, age and fare decide."""
+    """Like the Titanic's list: a name, a ticket and a cabin for each, most of them there once; sex, age and
+    fare decide."""
     draw = random.Random(seed)
     lines = ["PassengerId,Survived,Class,Name,Sex,Age,Ticket,Fare,Cabin"]
     for i in range(rows):
@@ -226,7 +227,8 @@ def test_dates_and_numbers_by_keys(millrace, tmp_path):
 
 
 def test_codes_are_as_they_are_written_also_in_an_exported_model(millrace, tmp_path):
-    """Zeros in front stay, 1.0 is another code than 1, and ONNX Runtime on the exported graph agrees row by row."""
+    """Zeros in front stay, 1.0 is another code than 1, and ONNX Runtime on the exported graph agrees row by
+    row."""
     numpy, onnxruntime = pytest.importorskip("numpy"), pytest.importorskip("onnxruntime")
     draw = random.Random(5)
     prices = {"01234": 1, "1234": 5, "02139": 9, "52218": 13}
@@ -284,7 +286,8 @@ def test_what_a_table_does_not_take_is_named(millrace, tmp_path):
 
 
 def test_rows_to_predict_that_are_damaged_or_none(millrace, binary, tmp_path):
-    """Names without rows, and a row that lacks a value, also from standard input, where no name says that it is CSV."""
+    """Names without rows, and a row that lacks a value, also from standard input, where no name says that it
+    is CSV."""
     draw = random.Random(2)
     table = tmp_path / "rows.csv"
     table.write_text("x,colour,y\n" + "".join(f"{draw.random():.3f},{draw.choice(['red', 'blue'])},{draw.choice('uv')}\n" for _ in range(120)))

@@ -1,4 +1,5 @@
-"""Tasks of every kind from the outside: numbers, several labels, several inputs and outputs, and recipes that say next to nothing."""
+"""Tasks of every kind from the outside: numbers, several labels, several inputs and outputs, and recipes that
+say next to nothing."""
 
 import csv
 import io
@@ -268,7 +269,8 @@ def test_an_exported_table_of_numbers_gives_them_in_onnx_runtime(millrace, tmp_p
 
 
 def test_ranges_of_numbers_show_what_a_line_cannot(millrace, tmp_path):
-    """A price that goes up and down with the size: one layer knows it by the ranges, and not by the size alone."""
+    """A price that goes up and down with the size: one layer knows it by the ranges, and not by the size
+    alone."""
     sizes = np.random.default_rng(5).uniform(0, 1, 600)
     prices = np.abs(4 * sizes % 2 - 1)
     (tmp_path / "x.csv").write_text("size,price\n" + "".join(f"{s:.6f},{p:.6f}\n" for s, p in zip(sizes, prices)))
@@ -437,7 +439,8 @@ batch = 50
 
 
 def write_animals(path, count, seed):
-    """What an animal is follows from its picture (a dark or a bright one) and from the colour in its row; its size from both, too."""
+    """What an animal is follows from its picture (a dark or a bright one) and from the colour in its row; its
+    size from both, too."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet
 

@@ -1,4 +1,5 @@
-"""Texts from the outside: tokenizers against Hugging Face's package, trainings on texts, and the page about them."""
+"""Texts from the outside: tokenizers against Hugging Face's package, trainings on texts, and the page about
+them."""
 import json
 import random
 import re
@@ -230,7 +231,8 @@ def test_other_texts_or_another_tokenizer_are_noticed_when_resuming(millrace, de
 
 
 def test_bits_per_byte_do_not_depend_on_the_tokenizer(millrace, desk, tmp_path):
-    """An untrained model with zero steps of information: log-loss is log(vocabulary), whatever a token stands for."""
+    """An untrained model with zero steps of information: log-loss is log(vocabulary), whatever a token stands
+    for."""
     out = millrace("train", "corpus.toml", "train.steps=1", "train.optimizer.lr=0", "--out", tmp_path / "run", "--json", cwd=desk).stdout
     test = json.loads(out)["test"]
     assert test["perplexity"] == pytest.approx(np.exp(test["log-loss"]))
@@ -286,7 +288,8 @@ def test_an_exported_model_of_texts_gives_the_same_in_onnx_runtime(millrace, des
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_recurrent_models_see_no_padding(millrace, desk, tmp_path, kind):
-    """Rows give the same whatever stands in their padding, and however long that is: ONNX Runtime gets 256, the program less."""
+    """Rows give the same whatever stands in their padding, and however long that is: ONNX Runtime gets 256,
+    the program less."""
     run = tmp_path / kind
     model = f"model={{kind={kind}, width=16, embedding=8, bidirectional=true}}"
     metrics = json.loads(millrace("train", "messages.toml", model, "train.steps=30", "train.batch=16", "--out", run, "--json", cwd=desk).stdout)

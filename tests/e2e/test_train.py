@@ -284,7 +284,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(binary, recipe, tmp_path):
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of its own, of a size that can be changed: disk(kilobytes) → the folder. Needs to be root."""
+    """A file system of its own, of a size that can be changed: disk(kilobytes) → the folder. Needs to be
+    root."""
     folder = tmp_path / "disk"
     folder.mkdir()
 
@@ -302,7 +303,8 @@ def disk(tmp_path):
 
 
 def test_a_training_on_a_full_disk_ends_with_one_message_and_resumes(binary, recipe, whole, disk):
-    """At whatever file the space ends: recipe, logs, checkpoints, model. With more space it goes on, to the same end."""
+    """At whatever file the space ends: recipe, logs, checkpoints, model. With more space it goes on, to the
+    same end."""
     run = disk(4) / "run"
     failed = []
 

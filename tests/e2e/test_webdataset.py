@@ -1,4 +1,5 @@
-"""WebDataset tars against Python's tarfile, NumPy and the webdataset package: what they write is read here, and back."""
+"""WebDataset tars against Python's tarfile, NumPy and the webdataset package: what they write is read here,
+and back."""
 import bz2
 import gzip
 import io

@@ -1,7 +1,8 @@
 """Millrace as a backend for onnx's own tests (onnx.backend.test.BackendTest).
 
-`MILLRACE_RUNNER=build/release/millrace_onnx_runner .venv/bin/python tests/onnx/backend.py` runs all of them and says how
-many pass; with names behind it, those whose names contain one. tests/e2e/test_onnx_backend.py runs a sample.
+`MILLRACE_RUNNER=build/release/millrace_onnx_runner .venv/bin/python tests/onnx/backend.py` runs all of them
+and says how many pass; with names behind it, those whose names contain one. tests/e2e/test_onnx_backend.py
+runs a sample.
 """
 import os
 import subprocess
@@ -47,7 +48,8 @@ class Prepared(BackendRep):
         self.model = model
 
     def wanted(self, count):
-        """The inputs that values are given for, with their places: initialisers are left out where all others are as many."""
+        """The inputs that values are given for, with their places: initialisers are left out where all others
+        are as many."""
         stored = {each.name for each in self.model.graph.initializer}
         everything = list(enumerate(self.model.graph.input))
         free = [(i, info) for i, info in everything if info.name not in stored]
