@@ -22,12 +22,17 @@ Action declare_letters(Command& command) {
       .option("--train", a->options.train, "pictures for training")
       .option("--test", a->options.test, "pictures for testing, from typefaces that training never sees")
       .option("--seed", a->seed, "the same seed gives the same bytes")
+      .flag("--signs", a->options.signs, "with a table beside the pictures: for several inputs and outputs")
       .option("--fonts", a->fonts, "where Debian's fonts are")
       .footer(
           "Renders the letters A to J from Debian's typefaces: 32x32 grey JPEG files in OUT/train/A/ … "
-          "OUT/test/J/.\n\n"
+          "OUT/test/J/. With --signs they are OUT/train/00000.jpg …, and OUT/train/labels.csv has for each "
+          "from how far (in metres) and through which lens it is seen, which letter it is, and how large (in "
+          "centimetres).\n\n"
           "  millrace letters data/letters\n"
-          "  millrace train examples/letters.toml\n");
+          "  millrace train examples/letters.toml\n"
+          "  millrace letters data/signs --signs\n"
+          "  millrace train examples/signs.toml\n");
   return [a] {
     require_named(a->out, "OUT");
     Progress progress;

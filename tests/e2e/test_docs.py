@@ -367,6 +367,18 @@ def test_commands_of_the_page_about_scale_run(at_desk, desk):
     assert "10 times the data: accuracy" in at_desk(lines[0], "train.epochs=1", *SHORT) and (desk / "curve.svg").exists()
 
 
+def test_commands_of_the_page_about_several_inputs_run_in_their_order(at_desk, desk):
+    lines = commands("docs/several.md")
+    assert len(lines) >= 9
+    for line in lines:
+        less = ["--train", "800", "--test", "100"] if " letters " in line else SHORT if " train " in line else []
+        assert at_desk(line, *less), line
+    shown = at_desk("millrace eval runs/signs --json")
+    assert {"letter.accuracy", "letter.log-loss", "size.mae", "size.r2"} <= json.loads(shown).keys()
+    told = json.loads(at_desk("millrace predict runs/signs data/signs/test --json").splitlines()[0])
+    assert {"letter", "size"} <= told.keys()
+
+
 @pytest.mark.parametrize("page, name, least", [("pictures", "photos", 9), ("tables", "customers", 9), ("sounds", "words", 7)])
 def test_commands_of_the_pages_of_tasks_run_in_their_order(at_desk, desk, page, name, least):
     (desk / f"{name}.toml").write_text(blocks(f"docs/{page}.md", "toml")[0])

@@ -52,8 +52,10 @@ double between(RandomStream& random, double least, double most) {
   return least + (most - least) * random.uniform();
 }
 
-/// Ink coverage (0 to 255) of a letter: scaled to its height, sheared, turned, and moved off the centre.
-std::vector<uint8_t> coverage(const Fonts& fonts, size_t font, char letter, RandomStream& random) {
+/// Ink coverage (0 to 255) of a letter whose longer side has so many pixels: sheared, turned, and moved off
+/// the centre.
+std::vector<uint8_t> coverage(const Fonts& fonts, size_t font, char letter, double pixels,
+                              RandomStream& random) {
   FT_Face face = fonts.face(font);
   if (FT_Load_Char(face, static_cast<FT_ULong>(letter), FT_LOAD_NO_HINTING | FT_LOAD_NO_BITMAP) != 0 ||
       face->glyph->format != FT_GLYPH_FORMAT_OUTLINE)
@@ -66,8 +68,7 @@ std::vector<uint8_t> coverage(const Fonts& fonts, size_t font, char letter, Rand
                height = static_cast<double>(box.yMax - box.yMin);
   const double extent = std::max({width, height, 1.0});
 
-  const double size =
-      between(random, 15, 25) * 64 / extent;  // pixels of the longer side, in 26.6 fixed point
+  const double size = pixels * 64 / extent;  // in 26.6 fixed point
   const double angle = between(random, -15, 15) * (3.14159265358979323846 / 180);
   const double shear = between(random, -0.25, 0.25), stretch = between(random, 0.85, 1.15);
   const double cosine = std::cos(angle), sine = std::sin(angle);
@@ -98,8 +99,9 @@ std::vector<uint8_t> coverage(const Fonts& fonts, size_t font, char letter, Rand
   return ink;
 }
 
-std::vector<uint8_t> render(const Fonts& fonts, size_t font, char letter, RandomStream& random) {
-  const std::vector<uint8_t> ink = coverage(fonts, font, letter, random);
+std::vector<uint8_t> render(const Fonts& fonts, size_t font, char letter, double pixels,
+                            RandomStream& random) {
+  const std::vector<uint8_t> ink = coverage(fonts, font, letter, pixels, random);
   // Dark on light or light on dark, with a contrast of at least 80 grey values.
   const double paper_side = between(random, 0, 88), contrast = between(random, 80, 160);
   const bool dark_paper = random.next() & 1;
@@ -138,23 +140,42 @@ struct Split {
   std::vector<fs::path> fonts;
 };
 
+/// A sign's line of the table: from how far, and through which lens, it was seen that large.
+std::string sign_row(const std::string& file, char letter, double pixels, RandomStream& random) {
+  const double metres = std::round(between(random, 10, 30) * 10) / 10;
+  const bool tele = random.next() & 1;
+  // Pixels of a centimetre at a metre's distance.
+  const double centimetres = pixels * metres / (tele ? 30 : 20);
+  return fmt::format("{},{:.1f},{},{},{:.2f}\n", file, metres, tele ? "tele" : "wide", letter, centimetres);
+}
+
 /// Pictures go round the classes, and within a class round the fonts, so that all are about equally frequent.
 void render_split(const fs::path& folder, const Split& split, const LettersOptions& options, uint64_t stream,
                   const std::function<void()>& tick) {
-  for (int label = 0; label < classes; ++label)
+  fs::create_directories(folder);
+  for (int label = 0; label < classes && !options.signs; ++label)
     fs::create_directories(folder / std::string(1, static_cast<char>('A' + label)));
+  std::vector<std::string> rows(options.signs ? static_cast<size_t>(split.count) : 0);
   parallel_parts(split.count, 250, options.threads, [&](int64_t first, int64_t end) {
     const Fonts fonts(split.fonts);
     for (int64_t i = first; i < end; ++i) {
       RandomStream random(options.seed, stream, static_cast<uint64_t>(i));
       const char letter = static_cast<char>('A' + i % classes);
       const auto font = static_cast<size_t>(i / classes) % split.fonts.size();
+      const double pixels = between(random, 15, 25);
+      const std::string file =
+          options.signs ? fmt::format("{:05}.jpg", i) : fmt::format("{}/{:05}.jpg", letter, i / classes);
       // Flushing 24,000 little files to the disk one by one would take minutes.
-      write_unflushed(folder / std::string(1, letter) / fmt::format("{:05}.jpg", i / classes),
-                      render(fonts, font, letter, random));
+      write_unflushed(folder / file, render(fonts, font, letter, pixels, random));
+      // Drawn last, so that the pictures are those of letters.
+      if (options.signs) rows[static_cast<size_t>(i)] = sign_row(file, letter, pixels, random);
       tick();
     }
   });
+  if (!options.signs) return;
+  std::string table = "file,distance,lens,letter,size\n";
+  for (const std::string& row : rows) table += row;
+  write_unflushed(folder / "labels.csv", {reinterpret_cast<const uint8_t*>(table.data()), table.size()});
 }
 
 }  // namespace

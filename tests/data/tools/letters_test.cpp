@@ -1,5 +1,6 @@
 #include "data/tools/letters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <set>
@@ -7,9 +8,12 @@
 #include <millrace/error.h>
 
 #include "base/crc32c.h"
+#include "base/file.h"
+#include "base/format.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/stored_picture.h"
+#include "data/formats/open_dataset.h"
 #include "support/labelled.h"
 #include "support/temp_folder.h"
 
@@ -99,6 +103,47 @@ TEST_CASE("letters are the same bytes every time and for any number of threads; 
   }
   CHECK(prints[0] == prints[1]);
   CHECK(prints[0] != prints[2]);
+}
+
+TEST_CASE("signs are the pictures of letters, beside them a table that tells of each") {
+  if (!fonts_installed()) return;
+  testing::TempFolder folder;
+  LettersOptions options;
+  options.train = 300;
+  options.test = 20;
+  render_letters(folder / "letters", options);
+  options.signs = true;
+  std::vector<std::string> tables;
+  for (const int threads : {1, 3}) {
+    options.threads = threads;
+    const auto out = folder / ("signs" + std::to_string(threads));
+    render_letters(out, options);
+    const std::vector<uint8_t> table = read_file(out / "train/labels.csv");
+    tables.emplace_back(table.begin(), table.end());
+  }
+  CHECK(tables[0] == tables[1]);
+  const auto signs = open_dataset((folder / "signs1/train").string());
+  REQUIRE(signs->count() == 300);
+  const auto read = [&](int64_t i, const char* column) {
+    return signs->read(i, *signs->find_column(column));
+  };
+  std::set<std::string> lenses;
+  for (int64_t i = 0; i < 300; ++i) {
+    const auto letter = std::get<std::string>(read(i, "letter"));
+    CHECK(letter == std::string(1, static_cast<char>('A' + i % 10)));
+    const auto lens = std::get<std::string>(read(i, "lens"));
+    lenses.insert(lens);
+    // How large it looks, in pixels, from what the table says.
+    const double pixels = std::get<double>(read(i, "size")) / std::get<double>(read(i, "distance")) *
+                          (lens == "tele" ? 30 : 20);
+    CHECK(pixels > 14.9);
+    CHECK(pixels < 25.1);
+    const auto picture = std::get<Bytes>(read(i, "image"));
+    const std::vector<uint8_t> same =
+        read_file(folder / fmt::format("letters/train/{}/{:05}.jpg", letter, i / 10));
+    CHECK(std::equal(same.begin(), same.end(), picture.view().begin(), picture.view().end()));
+  }
+  CHECK(lenses == std::set<std::string>{"tele", "wide"});
 }
 
 TEST_CASE("missing fonts name their Debian package, and an existing folder is not touched") {
