@@ -492,6 +492,12 @@ def test_a_stopped_task_of_several_inputs_resumes_to_the_same_bits(millrace, sig
     assert_same_run(sign_run, run)
 
 
+def test_rows_that_many_pictures_share_are_no_copies(millrace, signs):
+    """Few distances and two lenses: rows of the test set are those of training by chance, the pictures are not."""
+    report = json.loads(millrace("check", "examples/signs.toml", *signs[0], "--only", "overlap", "--json").stdout)
+    assert [each["verdict"] for each in report["checks"]] == ["pass"], report
+
+
 def test_several_inputs_that_do_not_go_together(millrace, signs, tmp_path):
     def error(*changes):
         return millrace("train", "examples/signs.toml", *signs[0], *changes, "--out", tmp_path / "never", code=1).stderr
