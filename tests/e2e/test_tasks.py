@@ -493,7 +493,7 @@ def test_a_stopped_task_of_several_inputs_resumes_to_the_same_bits(millrace, sig
 
 
 def test_rows_that_many_pictures_share_are_no_copies(millrace, signs):
-    """Few distances and two lenses: rows of the test set are those of training by chance, the pictures are not."""
+    """Few distances and two lenses: rows to test on are those of training by chance, pictures are not."""
     report = json.loads(millrace("check", "examples/signs.toml", *signs[0], "--only", "overlap", "--json").stdout)
     assert [each["verdict"] for each in report["checks"]] == ["pass"], report
 
