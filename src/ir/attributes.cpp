@@ -51,7 +51,7 @@ std::string list_text(const AttributeRange& range) {
 }
 
 std::string word_fault(const std::string& word, const AttributeRange& range) {
-  if (range.choices.empty() || contains(range.choices, word)) return "";
+  if (contains(range.choices, word)) return "";
   return fmt::format("must be one of {}, not '{}'{}", fmt::join(range.choices, ", "), word,
                      did_you_mean(word, range.choices));
 }
@@ -71,6 +71,7 @@ std::string AttributeSpec::fault(const Attribute& value) const {
       list && ((range.count >= 0 && list->size() != static_cast<size_t>(range.count)) ||
                std::any_of(list->begin(), list->end(), lies_outside)))
     return fmt::format("must be {}, not [{}]", list_text(range), fmt::join(*list, ", "));
+  if (range.choices.empty()) return "";  // asked first, as a dtype's name has to be made
   if (const auto* text = std::get_if<std::string>(&value)) return word_fault(*text, range);
   if (const auto* dtype = std::get_if<DType>(&value)) return word_fault(dtype->name(), range);
   return "";

@@ -33,13 +33,12 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
   return types;
 }
 
-void check_attribute(const Operator& op, const AttributeSpec& spec, const Attribute& value,
-                     const Origin& origin) {
-  if (const std::string fault = spec.fault(value); !fault.empty())
-    fail<TypeError>("attribute '{}' of {} {}{}", spec.name, op.name, fault, in_layer(origin));
-  if (const Shape* shape = std::get_if<Shape>(&value))
-    if (const std::string fault = Type{u8, *shape}.fault(); !fault.empty())
-      fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(origin));
+/// What follows "attribute 'axis' of sum" where it cannot be that; empty where it can.
+std::string attribute_fault(const AttributeSpec& spec, const Attribute& value) {
+  if (const std::string fault = spec.fault(value); !fault.empty()) return " " + fault;
+  const Shape* shape = std::get_if<Shape>(&value);
+  const std::string fault = shape ? Type{u8, *shape}.fault() : "";
+  return fault.empty() ? "" : ": " + fault;
 }
 
 }  // namespace
@@ -51,10 +50,10 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Origi
     const Attribute* given = attributes.find(spec.name);
     if (!given && !spec.fallback)
       fail<TypeError>("{} needs the attribute '{}'{}", op.name, spec.name, in_layer(origin));
-    if (given)
-      check_attribute(op, spec, *given, origin);
-    else
+    if (!given)
       attributes.set(std::string(spec.name), *spec.fallback);
+    else if (const std::string fault = attribute_fault(spec, *given); !fault.empty())
+      fail<TypeError>("attribute '{}' of {}{}{}", spec.name, op.name, fault, in_layer(origin));
   }
   if (attributes.items().size() == op.attributes.size()) return;
   for (const AttributeSpec& spec : op.attributes) names.emplace_back(spec.name);
@@ -242,8 +241,11 @@ void Graph::verify() const {
       for (const AttributeSpec& spec : n.op->attributes) {
         const Attribute* given = n.attributes.find(spec.name);
         MILLRACE_CHECK(given, "node {} ({}) lacks the attribute '{}'", i, n.op->name, spec.name);
-        check_attribute(*n.op, spec, *given, n.origin);
+        const std::string fault = attribute_fault(spec, *given);
+        MILLRACE_CHECK(fault.empty(), "node {} ({}): attribute '{}'{}", i, n.op->name, spec.name, fault);
       }
+      MILLRACE_CHECK(n.attributes.items().size() == n.op->attributes.size(),
+                     "node {} ({}) has attributes that its operator does not declare", i, n.op->name);
       const std::vector<Type> types =
           n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.origin, n.body.get()});
       MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,

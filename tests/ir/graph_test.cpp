@@ -133,6 +133,11 @@ TEST_CASE("the verifier finds what a pass could break") {
   finds([](Node& n) { n.operands[0].output = 1; }, "node 1 (sum) uses result 1 of input");
   finds([](Node& n) { n.types[0].dtype = f64; }, "node 1 (sum) has types f64[2], its rule gives f32[2]");
   finds([](Node& n) { n.attributes.set("keep_dims", true); }, "its rule gives f32[2, 1]");
+  finds([](Node& n) { n.attributes = {}; }, "node 1 (sum) lacks the attribute 'axes'");
+  finds([](Node& n) { n.attributes.set("axes", int64_t{1}); },
+        "node 1 (sum): attribute 'axes' must be a list of whole numbers, not a whole number");
+  finds([](Node& n) { n.attributes.set("axis", int64_t{1}); },
+        "node 1 (sum) has attributes that its operator does not declare");
   finds(
       [](Node& n) {
         if (n.body) n.types[0].shape = {6};
