@@ -29,7 +29,7 @@ bool write_norm(const Graph& graph, int i, Rewriter& rewrite) {
     for (int factor = 0; factor < 2; ++factor) {
       const auto weight = along_last(graph, product.operands[1 - factor], end.types[0]);
       const auto norm = weight ? ops::centred_norm(graph, product.operands[factor]) : std::nullopt;
-      if (!norm) continue;
+      if (!norm || !(norm->eps >= 0)) continue;  // the operator takes no less
       ops::Build b(rewrite.graph());
       rewrite.graph().set_origin(end.origin);
       const Shape last{end.types[0].shape.back()};

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <functional>
+#include <limits>
 
 #include <millrace/operator.h>
 
@@ -17,13 +18,13 @@ using Root = std::function<Value(ops::Build&, Value, Value)>;
 
 /// (x − mean) · weight / sqrt(mean(square) + eps) + bias, `root` being what becomes of the difference and of
 /// mean(square) + eps.
-Graph written_norm(const std::function<Value(ops::Build&, Value)>& square, const Root& root,
-                   int64_t axis = 2) {
+Graph written_norm(const std::function<Value(ops::Build&, Value)>& square, const Root& root, int64_t axis = 2,
+                   double eps = 1e-3) {
   Graph graph;
   ops::Build b(graph);
   const Value x = graph.input("x", {f32, {2, 3, 10}});
   const Value d = b.sub(x, b.mean(x, {axis}, true));
-  const Value variance = b.add(b.mean(square(b, d), {axis}, true), 1e-3);
+  const Value variance = b.add(b.mean(square(b, d), {axis}, true), eps);
   const Value y = b.mul(root(b, d, variance), graph.input("w", {f32, {10}}));
   graph.set_outputs({b.add(graph.input("b", {f32, {10}}), y)});
   return graph;
@@ -61,6 +62,8 @@ TEST_CASE("layer norms are recognised however they are written") {
 TEST_CASE("what is no layer norm is left as it is") {
   const auto left = [](const Graph& graph) { return test::count(with_norms(graph), "layer_norm") == 0; };
   CHECK(left(written_norm(plain_square, by_division, 1)));
+  for (const double eps : {-1e-3, std::numeric_limits<double>::quiet_NaN()})
+    CHECK(left(written_norm(plain_square, by_division, 2, eps)));
   CHECK(left(written_norm([](ops::Build& b, Value d) { return b.unary("abs", d); }, by_division)));
   CHECK(left(
       written_norm([](ops::Build& b, Value d) { return b.binary("pow", d, b.fill(d, 3)); }, by_division)));
