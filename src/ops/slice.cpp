@@ -58,7 +58,7 @@ std::vector<Value> slice_gradient(const GradientContext& c) {
     const int64_t start = taken == 0 ? 0 : start_of(c.node, from, d);
     low.push_back(start);
     high.push_back(taken == 0 ? size : size - (start + (taken - 1) * step + 1));
-    interior.push_back(step - 1);
+    interior.push_back(taken > 1 ? step - 1 : 0);  // a step over all that is left may be any number
   }
   return {
       c.graph.add("pad", {c.result_gradients[0]}, {{"low", low}, {"high", high}, {"interior", interior}})};
@@ -117,6 +117,7 @@ MILLRACE_OPERATOR(slice) {
   sample(f32, {0, 4}, {0, 0}, {to_end, 2}, {});
   sample(f32, {}, {}, {}, {});
   sample(f32, {1}, {0}, {to_end}, {5});
+  sample(f64, {7}, {2}, {to_end}, {int64_t{1} << 40});
   op.unchanged = true;
   op.stack = [](const StackContext& c) {
     Attributes attributes = c.node.attributes;
