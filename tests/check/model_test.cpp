@@ -321,6 +321,18 @@ TEST_CASE("check signal-scale: dead, exploding, vanishing") {
   CHECK_CAUGHT("signal-scale", raw);
 }
 
+TEST_CASE("check signal-scale: what a loss makes of the model's results is no layer") {
+  check::Subject written = classes_subject(small_mlp());
+  written.loss = [](nn::Module& model, std::span<const Tensor> in) {
+    return optim::StepResult{-(log_softmax(model(in[0])) * one_hot(in[1], test_classes)).sum({1}).mean()};
+  };
+  const check::Finding finding = finding_of("signal-scale", written);
+  CAPTURE(finding.saw);
+  REQUIRE(!finding.numbers.empty());
+  CHECK(finding.numbers[0].first == "layers");
+  CHECK(finding.numbers[0].second == 3);
+}
+
 TEST_CASE("check broadcasting: [rows] against [rows, 1], one for many") {
   const Maker regression = layers({"linear 16", "relu", "linear 1"}, {test_width});
   check::Subject pairs = number_subject(regression);

@@ -97,6 +97,18 @@ TEST_CASE("what gather and slice leave out is not read") {
   };
   CHECK(ops::bytes_read(graph, graph.node(nest(false)), 0) == 3 * 8 * 4);
   CHECK(ops::bytes_read(graph, graph.node(nest(true)), 0) == 1000 * 8 * 4);
+
+  // Of what several take, each part counts, and no more than there is.
+  const auto picks = [&](int times) {
+    auto body = std::make_shared<Graph>();
+    const Value t = body->input("t", {f32, {1000, 8}}), k = body->input("k", {i64, {3}});
+    std::vector<Value> taken;
+    for (int i = 0; i < times; ++i) taken.push_back(body->add("gather", {t, k}));
+    body->set_outputs(taken);
+    return graph.add_with_body(get_operator("fused"), {table, index}, {}, body);
+  };
+  CHECK(ops::bytes_read(graph, graph.node(picks(2)), 0) == 2 * 3 * 8 * 4);
+  CHECK(ops::bytes_read(graph, graph.node(picks(400)), 0) == 1000 * 8 * 4);
 }
 
 TEST_CASE("a table that is updated where it lies is touched at the rows that are named") {

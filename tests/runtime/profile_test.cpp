@@ -71,6 +71,21 @@ TEST_CASE("rows written into a donated table count as rows, into a new one as al
   }
 }
 
+TEST_CASE("rows written into what an earlier launch made count as rows") {
+  Graph graph;
+  Value table = graph.input("table", {f32, {1000, 8}});
+  const Value rows = graph.input("rows", {f32, {3, 8}});
+  for (const char* index : {"first", "second", "third"})
+    table = graph.add("scatter_rows", {table, graph.input(index, {i64, {3}}), rows});
+  graph.set_outputs({table});
+  const std::vector<LaunchInfo> launches = Program::compile(graph).launches();
+  REQUIRE(launches.size() == 3);
+  const double moved = 3 * 8 + 3 * 8 * 4, whole = 1000 * 8 * 4;
+  CHECK(launches[0].bytes() == moved + 2 * whole);
+  CHECK(launches[1].bytes() == moved + 3 * 8 * 4);  // in the same memory of the arena
+  CHECK(launches[2].bytes() == moved + 2 * whole);
+}
+
 TEST_CASE("profiling records every run while it is on, in order") {
   Program program = two_launches();
   CHECK(program.run_times().empty());
