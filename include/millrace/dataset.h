@@ -211,7 +211,7 @@ struct OpenOptions {
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options = {});
 
 /// Rows in memory as a data set, a value of each row for each column; `name` is what messages call it.
-/// InputError when a row has another number of values.
+/// InputError when a row has another number of values, or one that is not of its column's kind.
 std::unique_ptr<Dataset> memory_dataset(std::string name, std::vector<Column> columns,
                                         std::vector<std::vector<Value>> rows);
 

@@ -3,6 +3,36 @@
 #include "base/format.h"
 
 namespace millrace::data {
+namespace {
+
+bool is_of_kind(const Value& value, ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::integer:
+      return std::holds_alternative<int64_t>(value);
+    case ColumnKind::real:
+      return std::holds_alternative<double>(value);
+    case ColumnKind::text:
+    case ColumnKind::json:
+      return std::holds_alternative<std::string>(value);
+    case ColumnKind::picture:
+      return std::holds_alternative<Bytes>(value) || std::holds_alternative<Pixels>(value);
+    case ColumnKind::bytes:
+    case ColumnKind::audio:
+      return std::holds_alternative<Bytes>(value);
+    case ColumnKind::array:
+      return std::holds_alternative<Array>(value);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string value_fault(const Value& value, const Column& column) {
+  if (std::holds_alternative<std::monostate>(value) || is_of_kind(value, column.kind)) return {};
+  static constexpr const char* types[] = {"", "int64_t", "double", "std::string", "Bytes", "Pixels", "Array"};
+  return fmt::format("the column '{}' is of kind {}, and its value is of type {}", column.name,
+                     kind_name(column.kind), types[value.index()]);
+}
 
 Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i) {
   if (!values->has(i)) return {};

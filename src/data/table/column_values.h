@@ -13,6 +13,9 @@ namespace millrace::data {
 /// A number as a category is called: "7", "0.5".
 std::string category_text(const ColumnValues& values, size_t i);
 
+/// What is wrong with a value of a column; "" where it is of the column's kind, or missing.
+std::string value_fault(const Value& value, const Column& column);
+
 /// `count` values of a kind, all there: what put_values() fills. Memory that is there is used again.
 void start_values(ColumnValues& values, ColumnKind kind, size_t count);
 /// Values of another column of that kind, each from the first place to the second; contents are shared.

@@ -1,6 +1,7 @@
 #include <millrace/dataset.h>
 
 #include "base/format.h"
+#include "data/table/column_values.h"
 
 namespace millrace::data {
 namespace {
@@ -30,9 +31,13 @@ class MemoryDataset final : public Dataset {
 
 std::unique_ptr<Dataset> memory_dataset(std::string name, std::vector<Column> columns,
                                         std::vector<std::vector<Value>> rows) {
-  for (size_t i = 0; i < rows.size(); ++i)
+  for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].size() != columns.size())
       fail<InputError>("{}#{}: {} values for {} columns", name, i, rows[i].size(), columns.size());
+    for (size_t c = 0; c < columns.size(); ++c)
+      if (const std::string fault = value_fault(rows[i][c], columns[c]); !fault.empty())
+        fail<InputError>("{}#{}: {}", name, i, fault);
+  }
   return std::make_unique<MemoryDataset>(std::move(name), std::move(columns), std::move(rows));
 }
 

@@ -9,7 +9,7 @@
 namespace millrace::data {
 namespace {
 
-/// False for no value.
+/// False for no value; else one of the kind of `values`.
 bool put(Value value, size_t i, ColumnValues& values, std::deque<std::string>& texts) {
   if (const auto* integer = std::get_if<int64_t>(&value))
     values.integers[i] = *integer;
@@ -43,9 +43,14 @@ std::vector<ColumnValues> read_columns(const Dataset& dataset, int64_t first, in
   }
   // Sample by sample: formats that have to parse one whole keep the last.
   for (int64_t i = 0; i < count; ++i)
-    for (size_t k = 0; k < columns.size(); ++k)
+    for (size_t k = 0; k < columns.size(); ++k) {
+      Value value = dataset.read(first + i, columns[k]);
+      const bool cell = number_value(value) || std::holds_alternative<std::string>(value);
+      if (const Column& column = dataset.columns()[columns[k]]; cell && !value_fault(value, column).empty())
+        fail<InputError>("{}: {}", dataset.name(first + i), value_fault(value, column));
       read[k].present[static_cast<size_t>(i)] =
-          put(dataset.read(first + i, columns[k]), static_cast<size_t>(i), read[k], *texts);
+          put(std::move(value), static_cast<size_t>(i), read[k], *texts);
+    }
   return read;
 }
 
