@@ -117,6 +117,30 @@ TEST_CASE("of a stream the classes that the recipe does not list are those of th
   }
 }
 
+TEST_CASE("a text among the first numbers of a stream is no number, and numbers among texts are texts") {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 200; ++i)
+    text += fmt::format("{{\"size\": {}, \"code\": {}, \"fruit\": \"{}\"}}\n",
+                        i == 50 ? "\"n/a\"" : fmt::format("{}.5", i), i % 2 ? "7" : "\"x\"",
+                        i % 4 < 2 ? "lime" : "plum");
+  write_file(folder / "rows.jsonl", text);
+  std::vector<std::string> notes;
+  const auto opened = task::open_training(
+      task::parse_recipe(
+          fmt::format(
+              "[data]\ntrain = \"{}\"\nstream = true\norder = \"sequential\"\nepoch_samples = 200\n"
+              "[input]\nkind = \"table\"\n[output]\ncolumn = \"fruit\"\nclasses = [\"lime\", \"plum\"]\n"
+              "[train]\nbatch = 8\n",
+              (folder / "rows.jsonl").string()),
+          "recipe"),
+      "", 0, nullptr, notes);
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& line) {
+    return line.find("(size), 1 of categories") != line.npos;
+  }));
+  for (int batch = 0; batch < 25; ++batch) CHECK(opened.training.feed->next().valid == 8);
+}
+
 TEST_CASE("predictions of a file are those that its evaluation is made of") {
   Fruit fruit;
   auto opened = task::open_training(fruit.recipe, "", 0, nullptr, fruit.notes);

@@ -31,6 +31,13 @@ class NamedSample final : public View {
   size_t own_;  // columns
 };
 
+/// The kind of a column that has both: of numbers, some of which are whole, or of texts, some of which look
+/// like numbers.
+ColumnKind kind_of_both(ColumnKind a, ColumnKind b) {
+  if (a == b || !is_tabular(a) || !is_tabular(b)) return a;
+  return is_numeric(a) && is_numeric(b) ? ColumnKind::real : ColumnKind::text;
+}
+
 float weight_in(const Dataset& dataset, const std::string& column) {
   const size_t at = dataset.column(column);
   const Value value = dataset.read(0, at);
@@ -70,10 +77,10 @@ std::string StreamHead::add(const RecordOpener& opener, const StreamRecord& reco
   if (!opened.why.empty()) return std::move(opened.why);
   for (const Column& column : opened.sample->columns()) {
     const auto known = find_column(column.name);
-    if (!known)
+    if (known)
+      columns_[*known].kind = kind_of_both(columns_[*known].kind, column.kind);
+    else
       columns_.push_back(column);
-    else if (columns_[*known].kind == ColumnKind::integer && column.kind == ColumnKind::real)
-      columns_[*known].kind = ColumnKind::real;  // a text of numbers, the first of which are whole
   }
   last_ = -1;  // it has too few columns now
   entries_.push_back({opener, record, std::move(opened.name)});
@@ -94,8 +101,11 @@ std::shared_ptr<const Dataset> StreamHead::opened(int64_t index) const {
 Value StreamHead::read(int64_t index, size_t column) const {
   const auto sample = opened(index);
   Value value = sample->read(0, sample->column(columns_.at(column).name));
-  if (columns_[column].kind == ColumnKind::real)
-    if (const auto* const whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* const whole = std::get_if<int64_t>(&value);
+  const auto* const real = std::get_if<double>(&value);
+  if (columns_[column].kind == ColumnKind::real && whole) return static_cast<double>(*whole);
+  if (columns_[column].kind == ColumnKind::text && whole) return std::to_string(*whole);
+  if (columns_[column].kind == ColumnKind::text && real) return fmt::format("{}", *real);
   return value;
 }
 
