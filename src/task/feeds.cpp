@@ -153,6 +153,13 @@ void append(std::vector<std::string>& lines, const std::vector<std::string>& mor
   lines.insert(lines.end(), more.begin(), more.end());
 }
 
+/// Those that the task's inputs take.
+std::vector<std::string> input_columns(const Task& task) {
+  std::vector<std::string> columns;
+  for (const auto& input : task.inputs) append(columns, input->columns());
+  return columns;
+}
+
 std::vector<std::string> unreadable(const Task& task, const data::Dataset& samples) {
   std::vector<std::string> lines;
   for (const auto& input : task.inputs) append(lines, input->unreadable(samples));
@@ -351,22 +358,25 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   return opened;
 }
 
+std::shared_ptr<const data::Dataset> as_opened(const Task& task,
+                                               std::shared_ptr<const data::Dataset> samples) {
+  return in_groups(task.recipe, data::spread_arrays(std::move(samples), input_columns(task)));
+}
+
 TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
                     const ReadProgress& progress, std::vector<std::string>& notes,
                     const std::shared_ptr<const data::Dataset>& given) {
   const Recipe& recipe = task.recipe;
   const bool own = path.empty() && !given;
   if (own && !has_tests(recipe)) return {};
-  KnownColumns known;
-  for (const auto& input : task.inputs) {
-    append(known.texts, input->text_columns());
-    append(known.all, input->columns());
-  }
+  KnownColumns known{{}, input_columns(task)};
+  for (const auto& input : task.inputs) append(known.texts, input->text_columns());
   const bool corpus = cuts_corpus(task);
   auto samples =
-      given ? in_groups(recipe, data::spread_arrays(given, known.all))
+      given ? as_opened(task, given)
             : open_test_source(recipe, corpus && recipe.data.test_share > 0, path, known, classes_of(task));
   if (!samples) return {};
+  require_samples(*samples);
   // A test of all would take longer than a training on a small part; the rows are those of every part and
   // seed.
   constexpr int64_t enough = 10'000;

@@ -24,6 +24,10 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
 TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
                     const ReadProgress& progress, std::vector<std::string>& notes,
                     const std::shared_ptr<const data::Dataset>& given = nullptr);
+/// Samples that the program has, as those of files are once they are opened: arrays that are columns of
+/// numbers as such, rows that belong together (data.group) as one.
+std::shared_ptr<const data::Dataset> as_opened(const Task& task,
+                                               std::shared_ptr<const data::Dataset> samples);
 /// Samples without targets, in order. `batch`: rows of a batch; 0: as for a test set of these samples.
 TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch = 0);
 

@@ -63,6 +63,7 @@ Set open_named(const Recipe& recipe, const std::string& text, const KnownColumns
     const data::OpenOptions options = open_options(recipe, known.texts);
     set = with_names(open_set(text, options), expand(text), options, known.texts);
   }
+  require_samples(*set);
   return data::spread_arrays(std::move(set), known.all);
 }
 
@@ -198,6 +199,10 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
       throw;
   }
   return named && has_columns(*named, columns) ? named : set;
+}
+
+void require_samples(const data::Dataset& set) {
+  if (set.count() == 0) fail<InputError>("{}: there are no samples", set.path());
 }
 
 Set in_groups(const Recipe& recipe, Set rows) {

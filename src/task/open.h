@@ -32,6 +32,9 @@ std::shared_ptr<const data::Dataset> with_names(std::shared_ptr<const data::Data
 std::shared_ptr<const data::Dataset> in_groups(const Recipe& recipe,
                                                std::shared_ptr<const data::Dataset> rows);
 
+/// InputError where there are none.
+void require_samples(const data::Dataset& set);
+
 /// Columns that a model takes: those that were texts in training are texts, and all are there where a format
 /// leaves out what is zero.
 struct KnownColumns {

@@ -117,6 +117,10 @@ class PredictionRows {
   Predictions made_;
 };
 
+void require_set(const std::shared_ptr<const data::Dataset>& samples) {
+  if (!samples) fail<InputError>("the data set is none: its pointer is null");
+}
+
 /// The same for all ways to name a file, or a folder.
 std::string place_of(const std::string& data) {
   std::error_code error;
@@ -216,7 +220,7 @@ data::Feed& Run::tests(const std::string& data) {
 }
 
 data::Feed& Run::tests(const std::shared_ptr<const data::Dataset>& samples) {
-  if (!samples) fail<InputError>("the data set to measure on is none: its pointer is null");
+  require_set(samples);
   return state_->open_tests("", samples);
 }
 
@@ -297,11 +301,13 @@ Predictions Run::predict(const std::vector<std::string>& samples) {
 
 Predictions Run::predict(const std::shared_ptr<const data::Dataset>& samples) {
   State& s = *state_;
+  require_set(samples);
   PredictionRows rows(s.task);
-  task::predict_samples(s.predicting(false), s.task, samples,
-                        {[&](int64_t sample, const auto& logits) { rows.add(samples->name(sample), logits); },
+  const auto opened = task::as_opened(s.task, samples);
+  task::predict_samples(s.predicting(false), s.task, opened,
+                        {[&](int64_t sample, const auto& logits) { rows.add(opened->name(sample), logits); },
                          [&](int64_t sample, const std::string& why) {
-                           rows.failed(fmt::format("{}: {}", samples->name(sample), why));
+                           rows.failed(fmt::format("{}: {}", opened->name(sample), why));
                          }});
   return rows.finish();
 }

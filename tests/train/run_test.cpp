@@ -214,6 +214,29 @@ TEST_CASE("a run on data sets of the program goes on when they are given again")
   CHECK(same_weights(*resumed.model(), *whole.model()));
 }
 
+TEST_CASE("data sets of the program are predicted like their files") {
+  testing::TempFolder folder;
+  std::ofstream file(folder / "points.svm");
+  for (int i = 0; i < 240; ++i) file << i % 2 << " 1:" << i % 2 + i % 7 * 0.1 << (i % 3 ? " 3:1\n" : "\n");
+  file.close();
+  const std::string path = (folder / "points.svm").string();
+  const std::shared_ptr<const data::Dataset> points = data::open_dataset(path);
+  task::Recipe recipe = task::parse_recipe(
+      "", "points", std::vector<std::string>{"data.train=set:points", "train.epochs=1", "output.kind=class"});
+  recipe.data.sets["points"] = points;
+  Run run = Run::train(recipe, folder / "run");
+  // Arrays that are columns of numbers.
+  const Predictions of_set = run.predict(points), of_file = run.predict(std::vector{path});
+  REQUIRE(of_set.samples.size() == 240);
+  CHECK(of_set.outputs[0].logits.identical(of_file.outputs[0].logits));
+  CHECK(run.evaluate(points).count == 240);
+
+  const std::shared_ptr<const data::Dataset> none = data::memory_dataset("none", points->columns(), {});
+  CHECK_THROWS_WITH_AS(run.evaluate(none), "none: there are no samples", InputError);
+  CHECK_THROWS_WITH_AS(run.predict(std::shared_ptr<const data::Dataset>()), doctest::Contains("null"),
+                       InputError);
+}
+
 TEST_CASE("a loop of one's own makes the steps of a training") {
   testing::TempFolder folder;
   const task::Recipe recipe = points_recipe(folder.path());
