@@ -77,7 +77,7 @@ bool same_but_for_paths(const Recipe& changed, const Recipe& other) {
   each_path(now, [&](std::string& text) {
     if (at >= old.size()) return;
     const std::string& was = old[at++];
-    if (text == was || text.empty() || was.empty()) return;
+    if (text == was || text.empty() || was.empty() || set_name(text) || set_name(was)) return;
     const std::string here = expand(text), there = expand(was);
     if (data::is_elsewhere(here) || data::is_elsewhere(there)) return;
     if (place(here) == place(base / there)) text = was;

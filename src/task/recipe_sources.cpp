@@ -59,21 +59,27 @@ void check_tests(const Recipe& recipe) {
         data.test_by);
 }
 
-/// What only opening a file or a stream could heed.
+/// What only opening a file or a stream could heed, where none is opened: all may be streams or none, and
+/// files beside sets are read as the recipe says.
 void check_sets(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
-  const auto check = [&](const std::string& text) {
-    if (!set_name(text)) return;
-    const char* const key = data.stream             ? "data.stream"
-                            : !data.missing.empty() ? "data.missing"
-                            : !data.header.empty()  ? "data.header"
-                                                    : nullptr;
-    if (key)
-      fail<InputError>("{} says how files are read, and {} is a data set of the program: leave it out", key,
-                       text);
+  std::string set;  // one of those to train on
+  bool files = !data.test.empty() && !set_name(data.test);
+  const auto look = [&](const std::string& text) {
+    if (set_name(text))
+      set = text;
+    else
+      files = files || !text.empty();
   };
-  check(data.train);
-  for (const auto& [source, text] : data.sources) check(text);
+  look(data.train);
+  for (const auto& [source, text] : data.sources) look(text);
+  const char* const key = data.stream                       ? "data.stream"
+                          : !files && !data.missing.empty() ? "data.missing"
+                          : !files && !data.header.empty()  ? "data.header"
+                                                            : nullptr;
+  if (!set.empty() && key)
+    fail<InputError>("{} says how files are read, and {} is a data set of the program: leave it out", key,
+                     set);
 }
 
 void check_weights(const Recipe& recipe) {

@@ -85,6 +85,15 @@ TEST_CASE("data sets of the program are sources like files") {
   for (const char* key : {"data.stream=true", "data.missing=[none]", "data.header=yes"})
     CHECK_THROWS_WITH_AS(check_recipe(recipe_of({"data.train=set:some", key}), "r.toml"),
                          doctest::Contains("set:some is a data set of the program"), InputError);
+  // They are for the files beside it.
+  const std::vector<std::vector<std::string>> beside = {
+      {"data.train=set:some", "data.test=few.csv"}, {"data.train={own = \"set:some\", file = \"n.csv\"}"}};
+  for (std::vector<std::string> keys : beside) {
+    keys.insert(keys.end(), {"data.missing=[none]", "data.header=yes"});
+    check_recipe(recipe_of(keys), "r.toml");
+  }
+  recipe.data.sets["some"] = data::memory_dataset("none", {{"number", data::ColumnKind::integer}}, {});
+  CHECK_THROWS_WITH_AS(open_training_source(recipe, false), "none: there are no samples", InputError);
 }
 
 TEST_CASE("data.test_where divides, whatever data.where leaves") {
