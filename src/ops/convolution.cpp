@@ -81,9 +81,10 @@ double convolution_flops(const Shape& x, const Shape& w, const Attributes& attri
       }
     return static_cast<double>(count);
   };
+  const int64_t maps = c.images * c.in_channels * (c.out_channels / c.groups);
   return 2 * pairs(c.out_height, c.kernel_height, c.stride_h, c.dilation_h, c.top, c.in_height) *
          pairs(c.out_width, c.kernel_width, c.stride_w, c.dilation_w, c.left, c.in_width) *
-         static_cast<double>(c.images * c.in_channels * (c.out_channels / c.groups));
+         static_cast<double>(maps);
 }
 
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context) {
