@@ -34,6 +34,20 @@ std::string value_fault(const Value& value, const Column& column) {
                      kind_name(column.kind), types[value.index()]);
 }
 
+ColumnKind kind_of_both(ColumnKind a, ColumnKind b) {
+  if (a == b || !is_tabular(a) || !is_tabular(b)) return a;
+  return is_numeric(a) && is_numeric(b) ? ColumnKind::real : ColumnKind::text;
+}
+
+Value as_kind(Value value, ColumnKind kind) {
+  const auto* const whole = std::get_if<int64_t>(&value);
+  const auto* const real = std::get_if<double>(&value);
+  if (kind == ColumnKind::real && whole) return static_cast<double>(*whole);
+  if (kind == ColumnKind::text && whole) return std::to_string(*whole);
+  if (kind == ColumnKind::text && real) return fmt::format("{}", *real);
+  return value;
+}
+
 Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i) {
   if (!values->has(i)) return {};
   switch (values->kind) {

@@ -44,7 +44,7 @@ class Joined final : public Dataset {
     Value value = sets_[set].second->read(at, *own);
     if (column == class_column_ && !labels_.empty())
       value = labels_[set].at(static_cast<size_t>(std::get<int64_t>(value)));
-    return value;
+    return as_kind(std::move(value), columns_[column].kind);
   }
   bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
                 std::vector<ColumnValues>& values) const override {
@@ -103,7 +103,8 @@ class Joined final : public Dataset {
     return path;
   }
 
-  /// Its columns among those of all; those of classes are one whatever they are called.
+  /// Its columns among those of all: by name, where numbers of one may be whole and texts of another look
+  /// like numbers; those of classes are one whatever they are called.
   void add_columns(const Dataset& set, bool classes) {
     std::vector<std::optional<size_t>> own(columns_.size());
     for (size_t c = 0; c < set.columns().size(); ++c) {
@@ -113,13 +114,19 @@ class Joined final : public Dataset {
         continue;
       }
       if (is_class) class_column_ = columns_.size();
-      const auto found =
-          is_class ? columns_.end() : std::find(columns_.begin(), columns_.end(), set.columns()[c]);
+      const Column& column = set.columns()[c];
+      const auto same = [&](const Column& other) {
+        const bool is_classes = class_column_ && &other == &columns_[*class_column_];
+        return other.name == column.name && !is_classes &&
+               (other.kind == column.kind || (is_tabular(other.kind) && is_tabular(column.kind)));
+      };
+      const auto found = is_class ? columns_.end() : std::find_if(columns_.begin(), columns_.end(), same);
       if (found != columns_.end()) {
+        found->kind = kind_of_both(found->kind, column.kind);
         own[static_cast<size_t>(found - columns_.begin())] = c;
         continue;
       }
-      columns_.push_back(set.columns()[c]);
+      columns_.push_back(column);
       for (auto& earlier : own_) earlier.emplace_back();
       own.emplace_back(c);
     }
@@ -160,10 +167,18 @@ class Joined final : public Dataset {
       const auto own = own_[part.set].at(column);
       part.own.push_back(own ? std::optional(there.size()) : std::nullopt);
       if (!own) continue;
-      if (set.columns()[*own].kind != columns_[column].kind) return false;
+      const ColumnKind kind = set.columns()[*own].kind, all = columns_[column].kind;
+      if (kind != all && !(is_numeric(kind) && is_numeric(all))) return false;
       there.push_back(*own);
     }
     if (!set.read_run(at, static_cast<int64_t>(part.rows), there, part.values)) return false;
+    for (size_t k = 0; k < columns.size(); ++k) {
+      if (!part.own[k] || columns_[columns[k]].kind != ColumnKind::real) continue;
+      ColumnValues& values = part.values[*part.own[k]];
+      if (values.kind == ColumnKind::integer)
+        values.reals.assign(values.integers.begin(), values.integers.end());
+      values.kind = ColumnKind::real;
+    }
     for (size_t k = 0; k < columns.size() && !labels_.empty(); ++k)
       if (columns[k] == class_column_)
         for (int64_t& label : part.values[*part.own[k]].integers)

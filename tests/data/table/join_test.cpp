@@ -4,10 +4,15 @@
 
 #include <millrace/error.h>
 
+#include "base/file.h"
+#include "base/format.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
+#include "data/table/read_columns.h"
 #include "data/table/select.h"
 #include "support/rows_dataset.h"
+#include "support/temp_folder.h"
 
 using namespace millrace;
 using namespace millrace::data;
@@ -21,6 +26,14 @@ Bytes bytes(const std::string& text) { return Bytes(std::vector<uint8_t>(text.be
 
 std::string content(const Dataset& set, int64_t index) {
   return std::string(std::get<Bytes>(Contents(set, ColumnKind::picture).read(index)).text());
+}
+
+/// "3 as a real", "9 as a text".
+std::string shown(const Value& value) {
+  if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{} as an integer", *whole);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{} as a real", *real);
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text + " as a text" : "missing";
 }
 
 }  // namespace
@@ -85,4 +98,40 @@ TEST_CASE("data sets of other columns are joined by their names, their classes b
   CHECK(!both.has(2, both.column("jpg")));
   // What has no numbers yet has no classes together.
   CHECK(!join({{"one", first}, {"two", second}})->class_column());
+}
+
+TEST_CASE("numbers that are whole in one file, or texts in another, are one column") {
+  const TempFolder folder;
+  write_file(folder / "whole.csv", "x,code,y\n3,7,a\n,8,b\n5,9,a\n");
+  write_file(folder / "others.csv", "code,x,y\nB2,0.25,b\n1.5,4.5,a\n");
+  const auto open = [&](const char* name) {
+    return std::shared_ptr<const Dataset>(open_dataset((folder / name).string()));
+  };
+  for (const bool whole_first : {true, false}) {
+    CAPTURE(whole_first);
+    std::vector<std::pair<std::string, std::shared_ptr<const Dataset>>> sets = {{"a", open("whole.csv")},
+                                                                                {"b", open("others.csv")}};
+    if (!whole_first) std::swap(sets[0], sets[1]);
+    const auto both = join(sets);
+    REQUIRE(both->columns().size() == 3);
+    const size_t x = both->column("x"), code = both->column("code");
+    CHECK(both->columns()[x].kind == ColumnKind::real);
+    CHECK(both->columns()[code].kind == ColumnKind::text);
+    const int64_t a = whole_first ? 0 : 2, b = whole_first ? 3 : 0;
+    CHECK(shown(both->read(a, x)) == "3 as a real");
+    CHECK(shown(both->read(a + 1, x)) == "missing");
+    CHECK(shown(both->read(b + 1, x)) == "4.5 as a real");
+    CHECK(shown(both->read(a + 2, code)) == "9 as a text");
+    CHECK(shown(both->read(b, code)) == "B2 as a text");
+    CHECK(shown(both->read(b + 1, code)) == "1.5 as a text");
+    // A run of rows gives the same as each by itself.
+    for (const auto& columns : {std::vector<size_t>{x}, std::vector<size_t>{x, code}}) {
+      const auto run = read_columns(*both, 0, 5, columns);
+      for (size_t k = 0; k < columns.size(); ++k) {
+        const auto values = std::make_shared<ColumnValues>(run[k]);
+        for (int64_t i = 0; i < 5; ++i)
+          CHECK(shown(value_at(values, static_cast<size_t>(i))) == shown(both->read(i, columns[k])));
+      }
+    }
+  }
 }

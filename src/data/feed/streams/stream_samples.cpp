@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "data/table/column_values.h"
 #include "data/table/view.h"
 
 namespace millrace::data {
@@ -30,13 +31,6 @@ class NamedSample final : public View {
   std::string name_;
   size_t own_;  // columns
 };
-
-/// The kind of a column that has both: of numbers, some of which are whole, or of texts, some of which look
-/// like numbers.
-ColumnKind kind_of_both(ColumnKind a, ColumnKind b) {
-  if (a == b || !is_tabular(a) || !is_tabular(b)) return a;
-  return is_numeric(a) && is_numeric(b) ? ColumnKind::real : ColumnKind::text;
-}
 
 float weight_in(const Dataset& dataset, const std::string& column) {
   const size_t at = dataset.column(column);
@@ -100,13 +94,7 @@ std::shared_ptr<const Dataset> StreamHead::opened(int64_t index) const {
 
 Value StreamHead::read(int64_t index, size_t column) const {
   const auto sample = opened(index);
-  Value value = sample->read(0, sample->column(columns_.at(column).name));
-  const auto* const whole = std::get_if<int64_t>(&value);
-  const auto* const real = std::get_if<double>(&value);
-  if (columns_[column].kind == ColumnKind::real && whole) return static_cast<double>(*whole);
-  if (columns_[column].kind == ColumnKind::text && whole) return std::to_string(*whole);
-  if (columns_[column].kind == ColumnKind::text && real) return fmt::format("{}", *real);
-  return value;
+  return as_kind(sample->read(0, sample->column(columns_.at(column).name)), columns_[column].kind);
 }
 
 bool StreamHead::has(int64_t index, size_t column) const {
