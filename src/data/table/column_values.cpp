@@ -25,6 +25,10 @@ bool is_of_kind(const Value& value, ColumnKind kind) {
   return false;
 }
 
+/// A number as a category is called.
+std::string category_text(int64_t whole) { return std::to_string(whole); }
+std::string category_text(double real) { return fmt::format("{}", real); }
+
 }  // namespace
 
 std::string value_fault(const Value& value, const Column& column) {
@@ -43,8 +47,8 @@ Value as_kind(Value value, ColumnKind kind) {
   const auto* const whole = std::get_if<int64_t>(&value);
   const auto* const real = std::get_if<double>(&value);
   if (kind == ColumnKind::real && whole) return static_cast<double>(*whole);
-  if (kind == ColumnKind::text && whole) return std::to_string(*whole);
-  if (kind == ColumnKind::text && real) return fmt::format("{}", *real);
+  if (kind == ColumnKind::text && whole) return category_text(*whole);
+  if (kind == ColumnKind::text && real) return category_text(*real);
   return value;
 }
 
@@ -72,8 +76,8 @@ Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i) {
 }
 
 std::string category_text(const ColumnValues& values, size_t i) {
-  return values.kind == ColumnKind::integer ? std::to_string(values.integers[i])
-                                            : fmt::format("{}", values.reals[i]);
+  return values.kind == ColumnKind::integer ? category_text(values.integers[i])
+                                            : category_text(values.reals[i]);
 }
 
 void start_values(ColumnValues& values, ColumnKind kind, size_t count) {

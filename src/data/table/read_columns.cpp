@@ -45,9 +45,9 @@ std::vector<ColumnValues> read_columns(const Dataset& dataset, int64_t first, in
   for (int64_t i = 0; i < count; ++i)
     for (size_t k = 0; k < columns.size(); ++k) {
       Value value = dataset.read(first + i, columns[k]);
-      const bool cell = number_value(value) || std::holds_alternative<std::string>(value);
-      if (const Column& column = dataset.columns()[columns[k]]; cell && !value_fault(value, column).empty())
-        fail<InputError>("{}: {}", dataset.name(first + i), value_fault(value, column));
+      if (number_value(value) || std::holds_alternative<std::string>(value))
+        if (const std::string fault = value_fault(value, dataset.columns()[columns[k]]); !fault.empty())
+          fail<InputError>("{}: {}", dataset.name(first + i), fault);
       read[k].present[static_cast<size_t>(i)] =
           put(std::move(value), static_cast<size_t>(i), read[k], *texts);
     }
