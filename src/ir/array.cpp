@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <millrace/array.h>
 #include <millrace/narrow_types.h>
@@ -84,13 +88,32 @@ uint16_t float_to_bf16(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+namespace {
+
+// The CPU's own conversions: libgcc's take several times as long.
+#if defined(__x86_64__)
+__attribute__((target("f16c"))) float widened_by_cpu(uint16_t bits) { return _cvtsh_ss(bits); }
+__attribute__((target("f16c"))) uint16_t narrowed_by_cpu(float value) {
+  return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
+}
+const bool kConvertedByCpu = __builtin_cpu_supports("f16c");
+#else
+float widened_by_cpu(uint16_t) { return 0; }
+uint16_t narrowed_by_cpu(float) { return 0; }
+constexpr bool kConvertedByCpu = false;
+#endif
+
+}  // namespace
+
 float f16_to_float(uint16_t bits) {
+  if (kConvertedByCpu) return widened_by_cpu(bits);
   _Float16 half;
   std::memcpy(&half, &bits, sizeof half);
   return static_cast<float>(half);
 }
 
 uint16_t float_to_f16(float value) {
+  if (kConvertedByCpu) return narrowed_by_cpu(value);
   const auto half = static_cast<_Float16>(value);
   uint16_t bits;
   std::memcpy(&bits, &half, sizeof bits);
@@ -137,7 +160,11 @@ Array Array::of(DType dtype, const Shape& shape, std::span<const double> values)
   Array array(dtype, shape);
   if (static_cast<int64_t>(values.size()) != array.count())
     fail<TypeError>("{} values are given for an array of shape {}", values.size(), shape.str());
-  for (int64_t i = 0; i < array.count(); ++i) array.set(i, values[i]);
+  if (dtype == f32)
+    std::transform(values.begin(), values.end(), array.elements<float>(),
+                   [](double value) { return static_cast<float>(value); });
+  else
+    for (int64_t i = 0; i < array.count(); ++i) array.set(i, values[i]);
   return array;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,6 @@ void keep_machine(const Machine& machine);
 Machine better_of(const Machine& one, const Machine& other);
 /// The kept figures, else measured now and kept. Disturbed ones are measured again, at most every ten
 /// minutes.
-Machine this_machine();
+Machine this_machine(const std::function<Machine()>& measure = measure_machine);
 
 }  // namespace millrace

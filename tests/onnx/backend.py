@@ -2,7 +2,7 @@
 
 `MILLRACE_RUNNER=build/release/millrace_onnx_runner .venv/bin/python tests/onnx/backend.py` runs all of them
 and says how many pass; with names behind it, those whose names contain one. tests/e2e/test_onnx_backend.py
-runs a sample.
+runs those that conformance.txt lists.
 """
 import os
 import subprocess

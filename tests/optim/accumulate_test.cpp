@@ -13,6 +13,7 @@
 
 #include "base/thread_pool.h"
 #include "optim/model_scope.h"
+#include "support/graphs.h"
 
 using namespace millrace;
 
@@ -140,7 +141,7 @@ TEST_CASE("tables get the sum of the parts' rows, lazily or not, small or large"
 }
 
 TEST_CASE("fp16's loss scale and bf16 go with parts") {
-  for (const std::string precision : {"fp16", "bf16", "bf16-pure"}) {
+  for (const std::string& precision : test::precisions_here({"fp16", "bf16", "bf16-pure"})) {
     CAPTURE(precision);
     const Case c = layers(plain, 12, optim::sgd({.momentum = 0.9}));
     CHECK(largest_difference(train(c, 1, precision), train(c, 3, precision)) < 2e-2);

@@ -12,6 +12,7 @@
 #include <millrace/optim.h>
 
 #include "base/thread_pool.h"
+#include "support/graphs.h"
 #include "support/small_steps.h"
 
 using namespace millrace;
@@ -30,7 +31,7 @@ int64_t kept_in(const Program& program) {
 }
 
 /// Precisions whose products read copies on any machine, and on those with bf16 units.
-std::vector<std::string> precisions() { return {"fp16", "bf16"}; }
+std::vector<std::string> precisions() { return test::precisions_here({"fp16", "bf16"}); }
 
 /// A step with kept copies, and one that makes them in every run.
 struct Twins {
@@ -101,7 +102,7 @@ struct Twins {
 }  // namespace
 
 TEST_CASE("steps that keep copies of parameters train as those that make them anew, bit for bit") {
-  for (const std::string precision : {"fp32", "bf16", "bf16-pure", "fp16"})
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16", "bf16-pure", "fp16"}))
     for (const std::string& network : test::small_networks()) {
       CAPTURE(precision);
       CAPTURE(network);
@@ -384,7 +385,7 @@ TEST_CASE("with few items copies are made where they are read, so that bf16 take
 }
 
 TEST_CASE("tables that are updated by rows have no copies, nor have f32 copies of bf16 parameters") {
-  for (const std::string precision : {"bf16", "fp16", "bf16-pure"}) {
+  for (const std::string& precision : test::precisions_here({"bf16", "fp16", "bf16-pure"})) {
     const test::SmallStep lstm = test::make_small_step("lstm", precision);
     for (const CopyInfo& copy : lstm.step->program().copies())
       if (precision == "bf16-pure" || copy.parameter.find("embedding") != std::string::npos)

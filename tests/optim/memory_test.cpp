@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "support/graphs.h"
 
 using namespace millrace;
 
@@ -69,7 +70,7 @@ nn::Model small_network(int blocks = 4) {
 }  // namespace
 
 TEST_CASE("with less memory a step computes activations again, and trains alike") {
-  for (const std::string precision : {"fp32", "bf16"}) {
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16"})) {
     CAPTURE(precision);
     const nn::Model model = small_network(8);
     const Shape input{32, 3, 16, 16};
@@ -156,7 +157,7 @@ TEST_CASE("mixed precision needs no more memory than fp32") {
   const nn::Model model = small_network();
   const Shape input{64, 3, 16, 16};
   const int64_t full = train(model, input, 10, 0, "fp32").bytes;
-  for (const std::string precision : {"bf16", "fp16"}) {
+  for (const std::string& precision : test::precisions_here({"bf16", "fp16"})) {
     CAPTURE(precision);
     CHECK(train(model, input, 10, 0, precision).bytes <= full);
   }

@@ -17,6 +17,7 @@
 #include "ops/build.h"
 #include "optim/kinds.h"
 #include "optim/model_scope.h"
+#include "support/graphs.h"
 
 using namespace millrace;
 
@@ -326,7 +327,7 @@ TEST_CASE("sound steps are never reported") {
       CHECK_MESSAGE(found.share <= 1, training.output_name(found), " ", found.what);
     }
   };
-  for (const std::string precision : {"fp32", "bf16", "bf16-pure", "fp16"}) {
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16", "bf16-pure", "fp16"})) {
     for (const std::string& rule : rules_in(precision))
       for (const std::string name : {"mlp", "bag"})
         for (uint64_t seed = 1; seed < (precision == "fp32" ? 3 : 2); ++seed)
@@ -337,7 +338,7 @@ TEST_CASE("sound steps are never reported") {
 
 TEST_CASE(
     "what goes wrong with one parameter or its state is reported, whatever the rule and the precision") {
-  for (const std::string precision : {"fp32", "bf16", "bf16-pure", "fp16"})
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16", "bf16-pure", "fp16"}))
     for (const std::string& rule : rules_in(precision)) {
       CAPTURE(precision);
       CAPTURE(rule);
@@ -384,7 +385,7 @@ Graph turn_differences(const Graph& graph, const PassContext&) {
 
 TEST_CASE("a pass that errs on every back end is reported") {
   register_pass({.name = "test-turn-differences", .doc = "errs", .place = 5, .run = turn_differences});
-  for (const std::string precision : {"fp32", "bf16", "fp16"}) {
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16", "fp16"})) {
     CAPTURE(precision);
     Training training("mlp", "sgd", precision, 1);
     passes_err = true;

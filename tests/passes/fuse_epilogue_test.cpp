@@ -88,7 +88,7 @@ TEST_CASE("bias, residual and limits behind a convolution of constant weights ar
   };
   std::map<std::string, int> tried;
   for (const Layer& layer : layers)
-    for (const std::string precision : {"fp32", "bf16"}) {
+    for (const std::string& precision : test::precisions_here({"fp32", "bf16"})) {
       CAPTURE(layer.x.str());
       CAPTURE(precision);
       const Graph graph = layer_graph(layer);

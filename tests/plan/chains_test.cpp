@@ -74,7 +74,7 @@ TEST_CASE("what only a chain reads is never there as a whole") {
 }
 
 TEST_CASE("a packed product is followed by what is added to it and by its activation") {
-  for (const std::string precision : {"fp32", "bf16"})
+  for (const std::string& precision : test::precisions_here({"fp32", "bf16"}))
     for (const auto& [m, k, n] :
          {std::tuple{4096, 64, 256}, std::tuple{1000, 97, 130}, std::tuple{5003, 300, 50}}) {
       CAPTURE(m);

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "support/allocations.h"
+#include "support/graphs.h"
 
 using namespace millrace;
 
@@ -56,8 +57,9 @@ nn::Model model_of(const std::string& kind) {
 
 TEST_CASE("programs of one executable run at the same time and give what each gives alone") {
   // Winograd, packed and depthwise convolutions, products, attention, a loop; generated code in all.
+  const auto precisions = test::precisions_here({"fp32", "bf16"});
   for (const char* kind : {"resnet18_cifar", "mobilenet_v2", "encoder", "lstm", "mlp"})
-    for (const char* precision : {"fp32", "bf16"}) {
+    for (const std::string& precision : precisions) {
       CAPTURE(kind);
       CAPTURE(precision);
       const auto executable = Executable::compile(inference_graph(model_of(kind)), {.precision = precision});

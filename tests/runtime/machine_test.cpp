@@ -84,19 +84,36 @@ TEST_CASE("figures of a busy machine give way to better ones, of each the better
   busy.measured = "2026-05-01";
   busy.disturbed = true;
   keep_machine(busy);
-  CHECK(this_machine().measured == "2026-05-01");  // a moment ago: not again and again
+  int measured = 0;
+  const auto measure = [&] {
+    ++measured;
+    Machine fresh = busy;
+    fresh.fp32_gflops = 100;
+    fresh.bf16_gflops = 200;
+    fresh.launch_seconds = 1e-6;
+    fresh.levels = {{"L2", 1, 8}, {"RAM", 1, 3}};
+    fresh.measured = "2026-05-02";
+    fresh.disturbed = false;
+    return fresh;
+  };
+  CHECK(this_machine(measure).measured == "2026-05-01");  // a moment ago: not again and again
+  CHECK(measured == 0);
   const auto path = machine_file();
   REQUIRE(path);
   std::filesystem::last_write_time(*path,
                                    std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  const Machine now = this_machine();
-  CHECK(now.measured > "2026-05-01");
-  CHECK(now.fp32_gflops > 1e-3);
+  const Machine now = this_machine(measure);
+  CHECK(now.measured == "2026-05-02");
+  CHECK(now.fp32_gflops == 100);
   CHECK(now.bf16_gflops == 1e12);
-  CHECK(now.launch_seconds != 10);
-  CHECK(now.levels.size() > 1);
+  CHECK(now.launch_seconds == 1e-6);
+  CHECK(now.levels.size() == 2);
+  CHECK(now.ram().gb_per_s == 5);
+  CHECK(!now.disturbed);
   REQUIRE(kept_machine());
   CHECK(kept_machine()->fp32_gflops == now.fp32_gflops);
+  CHECK(this_machine(measure).measured == "2026-05-02");
+  CHECK(measured == 1);
 
   Machine calm = busy;
   calm.disturbed = false;

@@ -5,6 +5,8 @@
 #include <millrace/operator.h>
 #include <millrace/random.h>
 
+#include "target/device.h"
+
 namespace millrace::test {
 
 int count(const Graph& graph, std::string_view op) {
@@ -18,6 +20,12 @@ Array values_for(const Type& type, uint64_t stream) {
   RandomStream random(5, stream);
   for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
   return x;
+}
+
+std::vector<std::string> precisions_here(std::vector<std::string> all) {
+  if (!device_named("cpu").target().fast_bf16 && std::erase(all, "bf16") > 0)
+    MESSAGE("left out: bf16, which is fp32 on this CPU without units for it");
+  return all;
 }
 
 std::vector<Array> inputs_for(const Graph& graph) {

@@ -1,6 +1,7 @@
 // Small things that tests of graphs need.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,10 @@ int count(const Graph& graph, std::string_view op);
 
 /// Numbers in [−1, 1), the same for each stream.
 Array values_for(const Type& type, uint64_t stream);
+
+/// Those of the precisions in which this machine computes unlike in the others: bf16 is fp32 where the CPU
+/// has no units for it.
+std::vector<std::string> precisions_here(std::vector<std::string> all);
 
 /// Values for all inputs, each of a stream of its own.
 std::vector<Array> inputs_for(const Graph& graph);

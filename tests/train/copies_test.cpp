@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "support/graphs.h"
 #include "support/temp_folder.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
@@ -59,7 +60,7 @@ int64_t run_recipe(const std::string& recipe, const std::filesystem::path& out, 
 }  // namespace
 
 TEST_CASE("a run makes copies of parameters once, and again after lookahead; a resumed run ends alike") {
-  for (const std::string precision : {"fp16", "bf16"})
+  for (const std::string& precision : test::precisions_here({"fp16", "bf16"}))
     for (const int lookahead : {0, 4}) {
       CAPTURE(precision);
       CAPTURE(lookahead);

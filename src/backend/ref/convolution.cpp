@@ -21,7 +21,11 @@ void for_each_row(const Shape& x, const Shape& w, const Attributes& attributes, 
     for (int64_t o = 0; o < c.out_channels; ++o)
       for (int64_t i = 0; i < ins; ++i)
         for (int64_t kh = 0; kh < c.kernel_height; ++kh)
-          for (int64_t kw = 0; kw < c.kernel_width; ++kw)
+          for (int64_t kw = 0; kw < c.kernel_width; ++kw) {
+            const auto column_of = [&](int64_t y) { return y * c.stride_w + kw * c.dilation_w - c.left; };
+            int64_t first = 0, last = c.out_width;
+            while (first < last && column_of(first) < 0) ++first;
+            while (last > first && column_of(last - 1) >= c.in_width) --last;
             for (int64_t row = 0; row < c.out_height; ++row) {
               const int64_t h = row * c.stride_h + kh * c.dilation_h - c.top;
               if (h < 0 || h >= c.in_height) continue;
@@ -29,12 +33,9 @@ void for_each_row(const Shape& x, const Shape& w, const Attributes& attributes, 
               const int64_t x_row = ((n * c.in_channels + channel) * c.in_height + h) * c.in_width;
               const int64_t w_at = ((o * ins + i) * c.kernel_height + kh) * c.kernel_width + kw;
               const int64_t y_row = ((n * c.out_channels + o) * c.out_height + row) * c.out_width;
-              const auto column_of = [&](int64_t y) { return y * c.stride_w + kw * c.dilation_w - c.left; };
-              int64_t first = 0, last = c.out_width;
-              while (first < last && column_of(first) < 0) ++first;
-              while (last > first && column_of(last - 1) >= c.in_width) --last;
               f(Products{x_row + column_of(first), w_at, y_row + first, last - first, c.stride_w});
             }
+          }
 }
 
 }  // namespace

@@ -159,10 +159,24 @@ bool compared(ScalarOp op, T a, T b) {
   }
 }
 
-Cell load_cell(const Array& array, int64_t i) {
-  if (array.dtype() == f32) return {.f = array.as<float>()[static_cast<size_t>(i)]};
-  if (is_real(array.dtype())) return {.f = array.at(i)};
-  return {.u = static_cast<uint64_t>(array.int_at(i))};
+/// Calls with(load), load(i) being element i.
+template <typename With>
+void with_loads(const Array& array, With&& with) {
+  if (array.dtype() == f32)
+    with([from = array.as<float>().data()](int64_t i) { return Cell{.f = from[i]}; });
+  else if (is_real(array.dtype()))
+    with([&](int64_t i) { return Cell{.f = array.at(i)}; });
+  else
+    with([&](int64_t i) { return Cell{.u = static_cast<uint64_t>(array.int_at(i))}; });
+}
+
+/// Calls with(compute), compute(a, b) being the operation's result.
+template <typename With>
+void with_binary(ScalarOp op, DType dtype, With&& with) {
+  if (is_real(dtype) && op == ScalarOp::add) return with([](Cell a, Cell b) { return Cell{.f = a.f + b.f}; });
+  if (is_real(dtype) && op == ScalarOp::sub) return with([](Cell a, Cell b) { return Cell{.f = a.f - b.f}; });
+  if (is_real(dtype) && op == ScalarOp::mul) return with([](Cell a, Cell b) { return Cell{.f = a.f * b.f}; });
+  with([=](Cell a, Cell b) { return apply_binary(op, dtype, a, b); });
 }
 
 void store_cells(Array& array, int64_t begin, std::span<const Cell> values) {
@@ -329,15 +343,18 @@ void ScalarTape::fill(const Step& step, const Block& block, Cell* to) const {
   };
   switch (step.what) {
     case What::operand:
-      return each([&](int64_t i) { return load_cell(operands_[step.a], block.begin + i); });
+      return with_loads(operands_[step.a],
+                        [&](auto load) { each([&](int64_t i) { return load(block.begin + i); }); });
     case What::position:
       return each([&, stride = block.strides[step.a], size = block.sizes[step.a]](int64_t i) {
         return Cell{.u = static_cast<uint64_t>((block.begin + i) / stride % size)};
       });
     case What::load:
-      return each([&](int64_t i) {
-        if (step.b >= 0 && block.of(step.b)[i].u == 0) return block.of(step.c)[i];
-        return load_cell(operands_[step.a], place(step, block, i));
+      return with_loads(operands_[step.a], [&](auto load) {
+        each([&](int64_t i) {
+          if (step.b >= 0 && block.of(step.b)[i].u == 0) return block.of(step.c)[i];
+          return load(place(step, block, i));
+        });
       });
     case What::constant:
       return each([&](int64_t) { return step.value; });
@@ -346,8 +363,8 @@ void ScalarTape::fill(const Step& step, const Block& block, Cell* to) const {
         return apply_unary(step.op, dtype, a[i]);
       });
     case What::binary:
-      return each([&, dtype = steps_[step.a].dtype, a = block.of(step.a), b = block.of(step.b)](int64_t i) {
-        return apply_binary(step.op, dtype, a[i], b[i]);
+      return with_binary(step.op, steps_[step.a].dtype, [&](auto compute) {
+        each([&, a = block.of(step.a), b = block.of(step.b)](int64_t i) { return compute(a[i], b[i]); });
       });
     case What::select:
       return each([a = block.of(step.a), b = block.of(step.b), c = block.of(step.c)](int64_t i) {

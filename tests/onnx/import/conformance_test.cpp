@@ -1,5 +1,7 @@
 // ONNX's own test cases (the Python package onnx, backend/test/data), where MILLRACE_ONNX_CASES names their
-// folder: those that tests/onnx/import/conformance.txt lists give what they should. The list only grows.
+// folder: a sixteenth of those that tests/onnx/import/conformance.txt lists give what they should, with
+// MILLRACE_ONNX_WHOLE=1 (as sanitizers have it) all. The list only grows. tests/e2e/test_onnx_backend.py has
+// onnx's own runner judge the whole list.
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -12,6 +14,15 @@
 
 using namespace millrace;
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether a case is tried where not all are. What onnx's own runner cannot judge is (EXCUSED there).
+bool in_sample(const std::string& name, size_t place) {
+  return place % 16 == 0 || name.starts_with("test_dft_inverse") || name == "test_loop16_seq_none";
+}
+
+}  // namespace
 
 // MILLRACE_ONNX_TARGET=ref computes by the reference. MILLRACE_ONNX_REPORT=FOLDER writes there which cases
 // pass, and why others do not.
@@ -27,6 +38,12 @@ TEST_CASE("ONNX's own cases give what they should, at least those that did befor
   std::ifstream list(MILLRACE_ONNX_EXPECTED);
   for (std::string name; std::getline(list, name);) expected.insert(name);
   REQUIRE(expected.size() > 1000);
+  const bool report = std::getenv("MILLRACE_ONNX_REPORT") != nullptr;
+  if (!report && !std::getenv("MILLRACE_ONNX_WHOLE")) {
+    size_t place = 0;
+    std::erase_if(expected, [&](const std::string& name) { return !in_sample(name, place++); });
+    CHECK(expected.size() > 100);
+  }
   std::string failures;
   size_t all = 0, told = 0;
   for (const char* kind : {"light", "node", "pytorch-converted", "pytorch-operator", "simple"}) {
@@ -34,7 +51,6 @@ TEST_CASE("ONNX's own cases give what they should, at least those that did befor
                     "MILLRACE_ONNX_CASES is to be the folder onnx/backend/test/data, which has " << kind);
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(cases) / kind)) {
       const std::string name = entry.path().filename().string();
-      const bool report = std::getenv("MILLRACE_ONNX_REPORT") != nullptr;
       if (!fs::exists(entry.path() / "model.onnx") || (!report && !expected.contains(name))) continue;
       ++all;
       const test::OnnxCase result = test::run_onnx_case(entry.path(), !on_cpu);
