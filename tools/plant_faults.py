@@ -59,6 +59,16 @@ def read_faults():
     return [{"number": number, "unit": "", "e2e": "", **fault} for number, fault in enumerate(faults, 1)]
 
 
+def is_list(text):
+    """Whether a comma stands outside of all brackets."""
+    open_ones = 0
+    for c in text:
+        open_ones += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(c, 0)
+        if c == "," and open_ones == 0:
+            return True
+    return False
+
+
 def planted(text, fault):
     """The text of a file with a fault in it."""
     before, mark, rest = fault["right"].partition("«")
@@ -68,6 +78,8 @@ def planted(text, fault):
         sys.exit(f"tools/faults.toml is stale: {fault['file']} does not have this exactly once:\n{before}{right}{after}")
     test = f"planted_fault({fault['number']})"
     statements = right.endswith(";")
+    if not statements and (is_list(right) or is_list(fault["wrong"])):
+        sys.exit(f"tools/faults.toml: a list is no expression, its last alone would be its value: {fault['what']}")
     if fault["wrong"] == " ".join(f"!({right})".split("\n")):
         return text.replace(before + right + after, f"{before}({test} != bool({right})){after}")
     new = f"{{ if ({test}) {{ {fault['wrong']} }} else {{ {right} }} }}" if statements else f"({test} ? ({fault['wrong']}) : ({right}))"

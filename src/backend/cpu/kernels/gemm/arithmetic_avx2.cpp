@@ -79,16 +79,19 @@ template <int kRows, bool kWhole>
 }
 
 /// [6 rows] · [16 columns] over four units, or one: a thread that shares its core with another begins three
-/// instructions a cycle then, so that what only counts has to be rare. `row`, `unit`: from one to the next.
-template <int kRows, int kUnits>
-[[gnu::always_inline]] inline void add_units(const float* a, int64_t row, int64_t unit, const float* b,
+/// instructions a cycle then, so that what only counts has to be rare. By rows, two pointers and multiples of
+/// `row`, the bytes from one to the next, reach all six without further arithmetic.
+template <int kRows, int kUnits, bool kByRows>
+[[gnu::always_inline]] inline void add_units(const char* const (&third)[2], int64_t row, const float* b,
                                              __m256 (&sum)[kRows][2]) {
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) {
     const __m256 right[2] = {_mm256_load_ps(b + kPanel * k), _mm256_load_ps(b + kPanel * k + 8)};
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
-      const __m256 one = _mm256_broadcast_ss(a + unit * k + row * r);
+      const char* const at =
+          kByRows ? third[r / 3] + r % 3 * row + kFloat * k : third[0] + kFloat * (kStep * k + r);
+      const __m256 one = _mm256_broadcast_ss(reinterpret_cast<const float*>(at));
       accumulate(sum[r][0], one, right[0]);
       accumulate(sum[r][1], one, right[1]);
     }
@@ -97,8 +100,9 @@ template <int kRows, int kUnits>
 
 template <int kRows, bool kByRows>
 void block(const Block& x) {
-  const auto *a = reinterpret_cast<const float*>(x.a), *b = reinterpret_cast<const float*>(x.b);
-  const int64_t row = kByRows ? x.step : 1, unit = kByRows ? 1 : kStep;
+  const auto* b = reinterpret_cast<const float*>(x.b);
+  const int64_t row = kFloat * x.step, unit = kFloat * (kByRows ? 1 : kStep);
+  const char* third[2] = {reinterpret_cast<const char*>(x.a), reinterpret_cast<const char*>(x.a) + 3 * row};
   const char* ahead = static_cast<const char*>(x.ahead.from ? x.ahead.from : x.b);
   const int64_t ahead_step = x.ahead.step;
   __m256 sum[kRows][2];
@@ -110,17 +114,28 @@ void block(const Block& x) {
     if (x.add) _mm_prefetch(x.c + r * x.ldc, _MM_HINT_T0);
     if (to) _mm_prefetch(to + r * x.finish->step, _MM_HINT_T0);
   }
-  for (int64_t segment = 0; segment < (kByRows ? x.segments : 1); ++segment) {
-    const float* at = a + segment * x.segment_step;
+  const auto move = [&](int64_t bytes) {
+    third[0] += bytes;
+    third[1] += bytes;
+  };
+  for (int64_t segment = 0;;) {
     int64_t k = x.units;
-    for (; k >= 4; k -= 4, at += 4 * unit, b += 4 * kPanel, ahead += 4 * ahead_step) {
+    for (; !kByRows && k >= 4; k -= 4, b += 4 * kPanel, ahead += 4 * ahead_step) {
       _mm_prefetch(ahead, _MM_HINT_T1);
       if (ahead_step > 16)  // else the four fall into one line
 #pragma GCC unroll 3
         for (int i = 1; i < 4; ++i) _mm_prefetch(ahead + i * ahead_step, _MM_HINT_T1);
-      add_units<kRows, 4>(at, row, unit, b, sum);
+      add_units<kRows, 4, kByRows>(third, row, b, sum);
+      move(4 * unit);
     }
-    for (; k > 0; --k, at += unit, b += kPanel) add_units<kRows, 1>(at, row, unit, b, sum);
+    // By rows one by one: displacements beside two registers would cost GCC a register each.
+    for (; k > 0; --k, b += kPanel, ahead += ahead_step) {
+      _mm_prefetch(ahead, _MM_HINT_T1);
+      add_units<kRows, 1, kByRows>(third, row, b, sum);
+      move(unit);
+    }
+    if (!kByRows || ++segment == x.segments) break;
+    move(kFloat * (x.segment_step - x.units));
   }
   x.columns >= kPanel ? store<kRows, true>(x, sum) : store<kRows, false>(x, sum);
 }
