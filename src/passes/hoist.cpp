@@ -27,8 +27,8 @@ bool trivial(const Node& node) {
 }
 
 /// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the
-/// loop.
-Graph straighten(const Graph& body, const ops::Scan& s) {
+/// loop. Not so `constants`: kernels pack those as they lie.
+Graph straighten(const Graph& body, const ops::Scan& s, const std::vector<Value>& constants) {
   const std::span inputs(body.inputs());
   const auto invariants = inputs.subspan(s.carries + s.sequences);
   const std::vector<char> carried = ops::reached_from(body, inputs.first(s.carries));
@@ -37,7 +37,8 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
     const Node& node = body.node(i);
     const auto product = ops::matmul_of(node);
     const bool turn = product && product->transpose_b && contains(invariants, node.operands[1]) &&
-                      carried[node.operands[0].node] && node.types[0].shape.rank() == 2;
+                      !contains(constants, node.operands[1]) && carried[node.operands[0].node] &&
+                      node.types[0].shape.rank() == 2;
     if (!turn) return false;
     ops::Build b(rewrite.graph());
     rewrite.graph().set_origin(node.origin);
@@ -271,7 +272,11 @@ static Graph hoist(const Graph& graph, const PassContext& context) {
     const Node& node = graph.node(i);
     if (node.op->op_class != OpClass::loop) return false;
     const ops::Scan s = ops::scan_of(node);
-    Graph body = eliminate_dead(eliminate_common(straighten(*node.body, s), context), context);
+    std::vector<Value> constants;
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (rewrite.graph().constant_value(rewrite[node.operands[k]]))
+        constants.push_back(node.body->inputs()[k]);
+    Graph body = eliminate_dead(eliminate_common(straighten(*node.body, s, constants), context), context);
     Split split(node, std::move(body), rewrite, context.exact);
     if (!split.changes()) return false;
     changed = true;

@@ -29,9 +29,8 @@ void release_packed_constants(Plan& plan) {
   std::vector<char> needed(plan.storages.size(), 0), packed(plan.storages.size(), 0);
   for (const PlannedLaunch& launch : plan.launches) {
     const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get());
-    const bool packs = kernel && !kernel->packed().empty();
     for (size_t k = 0; k < launch.operands.size(); ++k)
-      (packs && k == 1 ? packed : needed)[launch.operands[k]] = 1;
+      (kernel && kernel->reads_packed(k) ? packed : needed)[launch.operands[k]] = 1;
   }
   for (const PlannedCopy& copy : plan.copies) needed[copy.from] = 1;
   for (size_t s = 0; s < plan.storages.size(); ++s) {

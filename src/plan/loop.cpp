@@ -4,13 +4,16 @@
 
 #include <millrace/operator.h>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/run_token.h"
 #include "ops/cond.h"
+#include "ops/matmul.h"
 #include "ops/scan.h"
 #include "plan/choose_kernels.h"
 #include "plan/plan_kernels.h"
 #include "plan/rows.h"
+#include "target/shared_constants.h"
 
 namespace millrace {
 namespace {
@@ -202,7 +205,36 @@ class Part {
   std::vector<void*> in_, out_, pointers_;
 };
 
-class LoopKernel : public Kernel {
+/// Whether a body reads an input as the right side of products alone.
+bool is_right_side(const Graph& body, Value input) {
+  for (int i = 0; i < body.size(); ++i) {
+    const Node& node = body.node(i);
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (node.operands[k] == input && !(k == 1 && ops::matmul_of(node))) return false;
+  }
+  return !contains(body.outputs(), input);
+}
+
+/// The body with those constants in it that a loop is given as right sides of products: kernels pack them
+/// once, where they would pack an operand in every run. Its inputs stay.
+Graph with_constants(const Graph& body, const KernelRequest& request, const Cut& cut) {
+  const ops::Scan s = ops::scan_of(request.node);
+  Rewriter rewrite(body);
+  for (size_t k = 0; k < body.inputs().size(); ++k) {
+    const Value input = body.inputs()[k];
+    const Value given = rewrite.graph().input(body.input_names()[k], body.type(input));
+    const Array* const constant = request.graph.constant_value(request.node.operands[k]);
+    const bool whole = static_cast<int>(k) >= s.carries + s.sequences && !(cut.rows > 0 && cut.inputs[k]);
+    const bool packs = constant && whole && is_right_side(body, input);
+    rewrite.set(input, packs ? rewrite.graph().constant(*constant) : given);
+  }
+  for (int i = 0; i < body.size(); ++i)
+    if (!rewrite.has({i, 0})) rewrite.copy(i);
+  rewrite.graph().set_outputs(rewrite.mapped(body.outputs()), body.output_names());
+  return std::move(rewrite.graph());
+}
+
+class LoopKernel : public Kernel, public PackingKernel {
  public:
   LoopKernel(const KernelRequest& request, const Target& target, DeviceContext device) {
     const ops::Scan s = ops::scan_of(request.node);
@@ -213,7 +245,11 @@ class LoopKernel : public Kernel {
     for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
       const int64_t mine = std::min(rows, cut.rows - first);
       Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
+      part = with_constants(part, request, cut);
       const Part& added = parts_.emplace_back(s, body, std::move(part), cut, first, target, device);
+      for (const PlannedLaunch& launch : added.plan().launches)
+        if (const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get()))
+          packed_.insert(packed_.end(), kernel->packed().begin(), kernel->packed().end());
       offsets_.push_back(scratch_bytes_);
       scratch_bytes_ += added.scratch_bytes();
       slots_bytes_ += added.plan().arena_bytes - added.plan().fixed_bytes;
@@ -228,6 +264,8 @@ class LoopKernel : public Kernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<LoopKernel>(*this); }
+  /// Its operands are their raw form, for whoever else reads them.
+  bool reads_packed(size_t /*operand*/) const override { return false; }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     if (parts_.size() == 1) return parts_[0].run(operands, results, scratch, device);

@@ -60,6 +60,8 @@ class PackingKernel {
   virtual ~PackingKernel() = default;
   /// What it reads instead of the operand; empty: it reads the operand.
   const std::vector<Array>& packed() const { return packed_; }
+  /// Whether it never reads an operand, but what it has made of it.
+  virtual bool reads_packed(size_t operand) const { return operand == 1 && !packed_.empty(); }
 
  protected:
   std::vector<Array> packed_;

@@ -14,6 +14,7 @@
 #include "passes/pass.h"
 #include "plan/choose_kernels.h"
 #include "plan/rows.h"
+#include "support/graphs.h"
 #include "support/random_scan.h"
 #include "target/device.h"
 
@@ -70,6 +71,32 @@ TEST_CASE("random loops and their gradients give on cpu what they give on ref, w
         check_without({"hoist", "scan", "fuse", "scan,hoist", "simplify,cse,dce"}, g, expected);
         CHECK(Graph::parse(g.graph.str()) == g.graph);
       }
+}
+
+TEST_CASE(
+    "constants that a loop multiplies by are packed once, not in every run; others stay what they are") {
+  for (const int64_t rows : {1, 8, 40})
+    for (const int constants : {0, 1, 3}) {  // the weights, then also the first state and the rows to add
+      CAPTURE(rows);
+      CAPTURE(constants);
+      const std::vector<Type> types = {{f32, {8, 8}}, {f32, {rows, 8}}, {f32, {5, rows, 8}}};
+      Graph graph;
+      std::vector<Value> given;
+      for (size_t k = 0; k < types.size(); ++k)
+        given.push_back(static_cast<int>(k) < constants ? graph.constant(test::values_for(types[k], k))
+                                                        : graph.input(fmt::format("x{}", k), types[k]));
+      ops::ScanOperands over{{given[1]}, {given[2]}, {given[0]}, 5};
+      const Value last = ops::add_scan(graph, over, std::make_shared<const Graph>(body_of(rows, false)));
+      graph.set_outputs({last, {last.node, 1}});
+      const std::vector<Array> inputs = test::inputs_for(graph);
+      Program program = Program::compile(graph);
+      for (int repeat = 0; repeat < 2; ++repeat)
+        CHECK(test::difference(test::run(program, inputs), ref::evaluate(graph, inputs)) < 1e-5);
+      std::string loops;
+      for (const LaunchInfo& launch : program.launches())
+        if (launch.operation == "scan") loops += launch.kernel;
+      CHECK((loops.find("packed before") == std::string::npos) == (constants > 0));
+    }
 }
 
 TEST_CASE(
