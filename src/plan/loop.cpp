@@ -11,6 +11,7 @@
 #include "ops/matmul.h"
 #include "ops/scan.h"
 #include "plan/choose_kernels.h"
+#include "plan/constants.h"
 #include "plan/plan_kernels.h"
 #include "plan/rows.h"
 #include "target/shared_constants.h"
@@ -63,7 +64,9 @@ class Part {
     options.exact = true;  // what is measured faster may differ from part to part
     for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
       options.steady_inputs.push_back(k >= s_.carries + s_.sequences && s_.length != Dim(1));
-    plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, device));
+    Plan plan = make_plan(choose_layouts(body, target), target, options, device);
+    release_packed_constants(plan);
+    plan_ = std::make_shared<const Plan>(std::move(plan));
     kernels_ = PlanKernels(*plan_);
     reserve();
   }
@@ -216,17 +219,20 @@ bool is_right_side(const Graph& body, Value input) {
 }
 
 /// The body with those constants in it that a loop is given as right sides of products: kernels pack them
-/// once, where they would pack an operand in every run. Its inputs stay.
-Graph with_constants(const Graph& body, const KernelRequest& request, const Cut& cut) {
+/// once, where they would pack an operand in every run. Its inputs stay; `taken` says which nobody reads any
+/// more.
+Graph with_constants(const Graph& body, const KernelRequest& request, const Cut& cut,
+                     std::vector<char>& taken) {
   const ops::Scan s = ops::scan_of(request.node);
   Rewriter rewrite(body);
+  taken.assign(body.inputs().size(), 0);
   for (size_t k = 0; k < body.inputs().size(); ++k) {
     const Value input = body.inputs()[k];
     const Value given = rewrite.graph().input(body.input_names()[k], body.type(input));
     const Array* const constant = request.graph.constant_value(request.node.operands[k]);
     const bool whole = static_cast<int>(k) >= s.carries + s.sequences && !(cut.rows > 0 && cut.inputs[k]);
-    const bool packs = constant && whole && is_right_side(body, input);
-    rewrite.set(input, packs ? rewrite.graph().constant(*constant) : given);
+    taken[k] = constant && whole && is_right_side(body, input);
+    rewrite.set(input, taken[k] ? rewrite.graph().constant(*constant) : given);
   }
   for (int i = 0; i < body.size(); ++i)
     if (!rewrite.has({i, 0})) rewrite.copy(i);
@@ -245,11 +251,10 @@ class LoopKernel : public Kernel, public PackingKernel {
     for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
       const int64_t mine = std::min(rows, cut.rows - first);
       Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
-      part = with_constants(part, request, cut);
+      part = with_constants(part, request, cut, taken_);
       const Part& added = parts_.emplace_back(s, body, std::move(part), cut, first, target, device);
-      for (const PlannedLaunch& launch : added.plan().launches)
-        if (const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get()))
-          packed_.insert(packed_.end(), kernel->packed().begin(), kernel->packed().end());
+      const std::vector<Array> held = constants_of(added.plan());
+      packed_.insert(packed_.end(), held.begin(), held.end());
       offsets_.push_back(scratch_bytes_);
       scratch_bytes_ += added.scratch_bytes();
       slots_bytes_ += added.plan().arena_bytes - added.plan().fixed_bytes;
@@ -264,8 +269,7 @@ class LoopKernel : public Kernel, public PackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<LoopKernel>(*this); }
-  /// Its operands are their raw form, for whoever else reads them.
-  bool reads_packed(size_t /*operand*/) const override { return false; }
+  bool reads_packed(size_t operand) const override { return taken_[operand] != 0; }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     if (parts_.size() == 1) return parts_[0].run(operands, results, scratch, device);
@@ -299,13 +303,14 @@ class LoopKernel : public Kernel, public PackingKernel {
   }
 
   std::deque<Part> parts_;
+  std::vector<char> taken_;  // operands that parts have as constants of their own
   std::vector<int64_t> offsets_;
   int64_t scratch_bytes_ = 0, slots_bytes_ = 0;
   std::string description_;
 };
 
 /// Both branches, of which one is run: a body of one step each, whose results are its stacks.
-class BranchKernel : public Kernel {
+class BranchKernel : public Kernel, public PackingKernel {
  public:
   BranchKernel(const KernelRequest& request, const Target& target, DeviceContext device) {
     for (const bool first : {true, false}) {
@@ -316,12 +321,15 @@ class BranchKernel : public Kernel {
       once.length = 1;
       const Graph whole = branch;
       const Part& added = branches_.emplace_back(once, whole, std::move(branch), Cut{}, 0, target, device);
+      const std::vector<Array> held = constants_of(added.plan());
+      packed_.insert(packed_.end(), held.begin(), held.end());
       scratch_bytes_ = std::max(scratch_bytes_, added.scratch_bytes());
       slots_bytes_ = std::max(slots_bytes_, added.plan().arena_bytes - added.plan().fixed_bytes);
       description_ += (first ? "then" : " | else") + added.description();
     }
   }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<BranchKernel>(*this); }
+  bool reads_packed(size_t /*operand*/) const override { return false; }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     const bool first = holds(operands[0]);

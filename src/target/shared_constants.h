@@ -54,13 +54,14 @@ class OfferedConstants {
   std::vector<const void*> addresses_;
 };
 
-/// What a kernel offers that makes forms of its second operand, where that is constant.
+/// What a kernel offers that makes forms of operands that are constants: of its second one, or, where it
+/// launches others, of theirs.
 class PackingKernel {
  public:
   virtual ~PackingKernel() = default;
-  /// What it reads instead of the operand; empty: it reads the operand.
+  /// What it reads instead; empty: it reads its operands.
   const std::vector<Array>& packed() const { return packed_; }
-  /// Whether it never reads an operand, but what it has made of it.
+  /// Whether it never reads an operand itself, which may then lack memory.
   virtual bool reads_packed(size_t operand) const { return operand == 1 && !packed_.empty(); }
 
  protected:

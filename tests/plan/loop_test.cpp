@@ -17,6 +17,7 @@
 #include "support/graphs.h"
 #include "support/random_scan.h"
 #include "target/device.h"
+#include "target/shared_constants.h"
 
 using namespace millrace;
 
@@ -30,11 +31,11 @@ std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs,
 }
 
 /// h' = tanh(h·U + x), optionally with the mean over the rows taken off.
-Graph body_of(int64_t rows, bool mixes) {
+Graph body_of(int64_t rows, bool mixes, int64_t width = 8) {
   Graph body;
   ops::Build b(body);
-  const Value h = body.input("h", {f32, {rows, 8}}), x = body.input("x", {f32, {rows, 8}}),
-              u = body.input("u", {f32, {8, 8}});
+  const Value h = body.input("h", {f32, {rows, width}}), x = body.input("x", {f32, {rows, width}}),
+              u = body.input("u", {f32, {width, width}});
   Value next = b.unary("tanh", b.add(b.matmul(h, u), x));
   if (mixes) next = b.sub(next, b.mean(next, {0}, true));
   body.set_outputs({next, next});
@@ -97,6 +98,26 @@ TEST_CASE(
         if (launch.operation == "scan") loops += launch.kernel;
       CHECK((loops.find("packed before") == std::string::npos) == (constants > 0));
     }
+}
+
+TEST_CASE("what loops have made of constants is in memory in place of these, and is counted") {
+  const int64_t before = shared_constant_bytes(), weights = 4 * 64 * 64;
+  for (const int64_t rows : {1, 40}) {
+    CAPTURE(rows);
+    Graph graph;
+    ops::ScanOperands over{{graph.input("h", {f32, {rows, 64}})},
+                           {graph.input("x", {f32, {5, rows, 64}})},
+                           {graph.constant(test::values_for({f32, {64, 64}}, 1))},
+                           5};
+    graph.set_outputs({ops::add_scan(graph, over, std::make_shared<const Graph>(body_of(rows, false, 64)))});
+    const auto executable = Executable::compile(graph);
+    int64_t held = 0;
+    for (const Array& array : executable->constants()) held += array.bytes();
+    CHECK(held == shared_constant_bytes() - before);
+    CHECK(held >= weights);
+    CHECK(held < 2 * weights);
+  }
+  CHECK(shared_constant_bytes() == before);
 }
 
 TEST_CASE(
