@@ -100,6 +100,27 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a first state and slices are no constants of a loop that multiplies by them") {
+  // m' = w·m, y = x·m·s with a slice s in each step.
+  Graph body;
+  ops::Build b(body);
+  const Value m = body.input("m", {f32, {8, 8}}), s = body.input("s", {f32, {8, 8}}),
+              w = body.input("w", {f32, {8, 8}}), x = body.input("x", {f32, {4, 8}});
+  body.set_outputs({b.matmul(w, m), b.matmul(b.matmul(x, m), s)});
+  Graph graph;
+  const auto constant = [&](const Shape& shape, uint64_t stream) {
+    return graph.constant(test::values_for({f32, shape}, stream));
+  };
+  ops::ScanOperands over{{constant({8, 8}, 1)},
+                         {constant({5, 8, 8}, 2)},
+                         {constant({8, 8}, 3), graph.input("x", {f32, {4, 8}})},
+                         5};
+  const Value last = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)));
+  graph.set_outputs({last, {last.node, 1}});
+  const std::vector<Array> inputs = test::inputs_for(graph);
+  CHECK(test::difference(run(graph, inputs), ref::evaluate(graph, inputs)) < 1e-4);
+}
+
 TEST_CASE("what loops have made of constants is in memory in place of these, and is counted") {
   const int64_t before = shared_constant_bytes(), weights = 4 * 64 * 64;
   for (const int64_t rows : {1, 40}) {
