@@ -54,6 +54,8 @@ Value* shift(Builder& b, bool left, DType dtype, Value* x, Value* y) {
   Value* inside = b.CreateICmpULT(y, integer(y, dtype.bits));
   Value* amount = b.CreateSelect(inside, y, integer(y, 0));
   Value* shifted = left ? b.CreateShl(x, amount) : b.CreateLShr(x, amount);
+  if (const auto* known = llvm::dyn_cast<llvm::Constant>(inside); known && known->isAllOnesValue())
+    return shifted;
   return b.CreateSelect(inside, shifted, integer(x, 0));
 }
 

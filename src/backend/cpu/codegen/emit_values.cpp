@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "backend/cpu/codegen/emitter.h"
+#include "base/cpu.h"
 #include "base/format.h"
 #include "llvm/Analysis/VectorUtils.h"
 
@@ -322,7 +323,12 @@ Value* Emitter::load(int id) {
     if (!varying_predicate) return x;
     return b_.CreateSelect(predicate, splat(x), llvm::Constant::getNullValue(vector_type(x->getType())));
   }
-  if (step == 1 && !indirect(offset)) {
+  // Where the CPU has no instruction for chosen elements, LLVM branches around each; reading zeros instead is
+  // quicker, to compile too.
+  static const bool avx2 = cpu_has("avx2"), avx512 = cpu_has("avx512f"), avx512bw = cpu_has("avx512bw");
+  const bool in_a_row = step == 1 && !indirect(offset), small = e.memory.bytes() < 4;
+  const bool chooses = in_a_row ? (small ? avx512bw : avx2) : !small && avx512;
+  if (in_a_row && (chooses || !varying_predicate)) {
     Value* at = address(index, e.memory, offset);
     if (predicate && !varying_predicate) at = b_.CreateSelect(predicate, at, zeros_);
     Value* x;
@@ -339,8 +345,10 @@ Value* Emitter::load(int id) {
     for (const Term& t : offset.atoms) straight &= !(nest_.dag[t.id].depends >> nest_.fastest & 1);
     if (straight) return from_memory(b_, tile_of(id, offset)[static_cast<size_t>(tile_step_)], e.memory);
   }
+  Value* at = lane_addresses(index, e.memory, e.args[0]);
+  if (predicate && !chooses) at = b_.CreateSelect(predicate, at, splat(zeros_));
   Value* each = predicate && !varying_predicate ? splat(predicate) : predicate;
-  Value* x = b_.CreateMaskedGather(wide, lane_addresses(index, e.memory, e.args[0]), align, with_mask(each),
+  Value* x = b_.CreateMaskedGather(wide, at, align, with_mask(chooses ? each : nullptr),
                                    llvm::Constant::getNullValue(wide));
   return from_memory(b_, x, e.memory);
 }
