@@ -25,8 +25,8 @@ struct Watched {
   std::atomic<uintptr_t> begin{0}, end{0};
 };
 std::array<Watched, 4096> watched;
-std::atomic<bool> any_lost{false};
-struct sigaction before {};  // what was done about SIGBUS
+std::atomic<int> lost_files{0};  // of those that are mapped
+struct sigaction before {};      // what was done about SIGBUS
 
 /// A file as it was when it was mapped.
 struct Opened {
@@ -59,8 +59,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
     void* const memory = ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (memory == MAP_FAILED) break;
-    file.lost = true;
-    any_lost = true;
+    if (!file.lost.exchange(true)) ++lost_files;
     errno = error;
     return;  // and read again
   }
@@ -84,7 +83,6 @@ int watch(const std::filesystem::path& path, int descriptor, const void* data, s
       opened()[i].path = path.string();
       ::fstat(descriptor, &opened()[i].status);
     }
-    watched[i].lost = false;
     watched[i].end = reinterpret_cast<uintptr_t>(data) + size;
     watched[i].begin = reinterpret_cast<uintptr_t>(data);
     return static_cast<int>(i);
@@ -107,7 +105,10 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 MappedFile::~MappedFile() {
   if (place_ >= 0) watched[static_cast<size_t>(place_)].begin = 0;
   if (data_) ::munmap(const_cast<uint8_t*>(data_), size_);
-  if (place_ >= 0) watched[static_cast<size_t>(place_)].taken = false;
+  if (place_ < 0) return;
+  Watched& place = watched[static_cast<size_t>(place_)];
+  if (place.lost.exchange(false)) --lost_files;
+  place.taken = false;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -155,7 +156,7 @@ void require_mapped_file(const void* memory) {
 void require_mapped_files(bool now) {
   static std::atomic<int64_t> look_next{0};
   const int64_t time = std::chrono::steady_clock::now().time_since_epoch().count();
-  if (!any_lost && !now && time < look_next.load(std::memory_order_relaxed)) return;
+  if (lost_files == 0 && !now && time < look_next.load(std::memory_order_relaxed)) return;
   look_next.store(time + 1'000'000'000, std::memory_order_relaxed);
   const std::lock_guard lock(opened_mutex);
   for (size_t i = 0; i < watched.size(); ++i) {
