@@ -61,6 +61,22 @@ TEST_CASE("Comparisons of positions hold at their ends, where compiling decides 
     }
 }
 
+TEST_CASE("Shifts by amounts known in advance: within the width, of the width and beyond") {
+  for (const DType dtype : {u8, i32, u64})
+    for (const char* op : {"shift_left", "shift_right"})
+      for (const int beyond : {-7, -1, 0, 1}) {
+        const int amount = dtype.bits + beyond;
+        CAPTURE(dtype.name());
+        CAPTURE(op);
+        CAPTURE(amount);
+        Graph graph;
+        ops::Build b(graph);
+        const Value x = graph.input("x", {dtype, {37}});
+        graph.set_outputs({b.binary(op, x, b.fill(x, amount))});
+        check(graph, 0);
+      }
+}
+
 TEST_CASE("Joins and paddings, of equal parts or not, along any axis") {
   for (const int64_t axis : {0, 1, 2})
     for (const std::vector<int64_t>& lengths :
