@@ -70,11 +70,14 @@ void refuse_known(const std::string& path, const RandomAccessFile& file) {
         "not read: save it as CSV",
         path);
   if (const size_t at = head.find_first_not_of(" \t\r\n");
-      at != head.npos && (head[at] == '[' || head[at] == '{'))
+      at != head.npos && (head[at] == '[' || head[at] == '{')) {
+    if (path.ends_with(".toml"))
+      fail<InputError>("{}: is TOML, a recipe perhaps; what is read here are the data that it names", path);
     fail<InputError>(
         "{}: is JSON, of which only JSON lines are read, an object a line: in pandas to_json(…, "
         "orient=\"records\", lines=True); of an array, jq -c '.[]' makes them",
         path);
+  }
   refuse_nuls(path, head);
 }
 

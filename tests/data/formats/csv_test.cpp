@@ -154,6 +154,8 @@ TEST_CASE("CSV: what is no table is refused with its place") {
   CHECK(refused("\xff\xfe"
                 "a")
             .find("UTF-16") != std::string::npos);
+  CHECK(refusal([] { (void)open_text("r.toml", "[data]\ntrain = \"x.csv\"\n"); }).find("is TOML") !=
+        std::string::npos);
   CHECK(refusal([] { (void)rows_of("a,b\n", {.header = true}); }).find("and no rows") != std::string::npos);
 }
 

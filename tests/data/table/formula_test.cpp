@@ -40,7 +40,8 @@ TEST_CASE("what is no formula shows its place") {
                                      {"sin(a)", "no function 'sin'"},
                                      {"min(a)", "a , is missing"},
                                      {"`a", "has no end"},
-                                     {"1 $ 2", "too many"}})
+                                     {"1 $ 2", "too many"},
+                                     {"`Größe` $ 2", "\n  `Größe` $ 2\n          ^"}})
     CHECK_THROWS_WITH_AS(formula_of(text), doctest::Contains(wanted), InputError);
   CHECK_THROWS_WITH_AS(formula_of("t + 1"), doctest::Contains("holds no numbers"), InputError);
   CHECK_THROWS_WITH_AS(formula_of("aa + 1"), doctest::Contains("did you mean 'a'"), InputError);
