@@ -244,8 +244,6 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
                             guards(changed) != guards(recipe()) ||
                             (changed.train.log_every > 0) != (recipe().train.log_every > 0);
   const bool shares = changed.data.weights != recipe().data.weights;
-  // What was best by another metric is no measure of this one.
-  if (changed.train.keep_best != recipe().train.keep_best) forget_best();
   task.recipe = std::move(changed);
   if (another_step && !replaying && !fitting) rebuild();
   if (shares) feed().set_shares(task::shares_of(recipe(), {}));

@@ -204,8 +204,6 @@ struct TrainerState {
   void measure_schedule(const std::vector<eval::Measured>& metrics, double loss);
   /// By train.early_stopping.
   bool ends_early() const;
-  /// Anew, by whatever metric.
-  void forget_best();
   void report(double seconds);
   /// What of a status is of time and place, after a step of so many samples; `epoch`: of how many steps.
   void tell_pace(Status& status, double seconds, int64_t samples, int64_t epoch);

@@ -99,12 +99,6 @@ void TrainerState::compare_with_best(const std::vector<eval::Measured>& metrics)
   tests_waited = 0;
 }
 
-void TrainerState::forget_best() {
-  best = std::numeric_limits<double>::quiet_NaN();
-  best_step = -1;
-  tests_waited = 0;
-}
-
 bool TrainerState::ends_early() const {
   if (passes && passes->over()) return true;
   return recipe().train.early_stopping > 0 && tests_waited >= recipe().train.early_stopping;

@@ -351,6 +351,9 @@ TEST_CASE("check broadcasting: [rows] against [rows, 1], one for many") {
     return optim::StepResult{abs(in[1] - model(in[0])).mean()};
   };
   CHECK_CAUGHT("broadcasting", other);
+  // Otherwise it looks like one target for several outputs.
+  for (const check::Subject& subject : {pairs, other})
+    CHECK(finding_of("broadcasting", subject).saw.find("with each other one") != std::string::npos);
   // One number against all of several outputs, and one output against several numbers.
   check::Subject many = number_subject(layers({"linear 16", "relu", "linear 3"}, {test_width}));
   many.loss = [](nn::Module& model, std::span<const Tensor> in) {

@@ -189,6 +189,28 @@ TEST_CASE("boosting goes on with the same bits, whatever it samples, and knows i
   }
 }
 
+TEST_CASE("boosting: roots that are not there, or do not follow each other, are no trees to go on from") {
+  const ByFormula f;
+  const nn::FitData data = boosted_data(f.x, f.numbers, nn::Predicted::numbers, 1);
+  const nn::Model model = boosted_model(1, 3, some_settings);
+  const auto fitting = fitted_of(model).fit(data);
+  for (int i = 0; i < 3; ++i) fitting->round();
+  fitting->store(3);
+  Tensor& roots = *fitted_of(model).find("root");
+  const Array right = roots.to_array();
+  const int64_t nodes = fitted_of(model).find("left")->to_array().count();
+  for (const int64_t wrong : {int64_t{-1}, int64_t{0}, right.int_at(1), nodes, nodes + 1000000}) {
+    CAPTURE(wrong);
+    Array damaged = right.clone();
+    damaged.set_int(2, wrong);
+    roots = Tensor(damaged);
+    CHECK_THROWS_WITH_AS(fitted_of(model).fit(data)->resume(3), doctest::Contains("tree 2 is damaged"),
+                         InputError);
+  }
+  roots = Tensor(right);
+  fitted_of(model).fit(data)->resume(3);
+}
+
 TEST_CASE("boosting: each round looks at rows of its own") {
   const ByFormula f;
   const nn::Model model = boosted_model(1, 3,
