@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -33,6 +34,11 @@ size_t utf8_bytes(std::string_view text) {
     i += bytes;
   }
   return i;
+}
+
+size_t code_points(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string stored_text(std::string_view text) {

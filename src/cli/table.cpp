@@ -11,12 +11,6 @@
 namespace millrace::cli {
 namespace {
 
-/// Code points; every one that the tables use is a column wide.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 /// What would break the table, as C writes it.
 std::string on_one_line(const std::string& text) {
   std::string line;
@@ -60,14 +54,14 @@ void Table::row(std::vector<std::string> cells) {
 std::string Table::str() const {
   std::vector<size_t> widths;
   for (size_t c = 0; c < titles_.size(); ++c) {
-    widths.push_back(width(titles_[c]));
-    for (const auto& cells : rows_) widths[c] = std::max(widths[c], width(cells[c]));
+    widths.push_back(code_points(titles_[c]));
+    for (const auto& cells : rows_) widths[c] = std::max(widths[c], code_points(cells[c]));
   }
   std::string text;
   const auto line = [&](const std::vector<std::string>& cells) {
     text += "  ";
     for (size_t c = 0; c < cells.size(); ++c) {
-      const std::string padding(widths[c] - width(cells[c]), ' ');
+      const std::string padding(widths[c] - code_points(cells[c]), ' ');
       const bool last = c + 1 == cells.size();
       text += left_[c] ? cells[c] + (last ? "" : padding) : padding + cells[c];
       text += last ? "\n" : "  ";

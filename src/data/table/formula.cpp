@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
@@ -51,11 +52,8 @@ class FormulaParser {
   /// Operands come before what joins them, the last one is the whole.
   std::vector<FormulaNode>& nodes() { return nodes_; }
   [[noreturn]] void fail_at(size_t at, const std::string& message) const {
-    const std::string_view before = std::string_view(text_).substr(0, at);
-    const auto columns =
-        std::count_if(before.begin(), before.end(), [](char c) { return (c & 0xC0) != 0x80; });
-    fail<InputError>("in the formula: {}\n  {}\n  {}^", message, text_,
-                     std::string(static_cast<size_t>(columns), ' '));
+    const std::string below(code_points(std::string_view(text_).substr(0, at)), ' ');
+    fail<InputError>("in the formula: {}\n  {}\n  {}^", message, text_, below);
   }
 
  private:
