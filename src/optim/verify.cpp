@@ -186,12 +186,12 @@ StepReference::~StepReference() = default;
 
 StepDifference StepReference::compare(const Program& ran) {
   constexpr int kMostDraws = 8;
-  constexpr double kHopeless = 20;
   if (ran.precision() != impl_->drawn_for) impl_->forget_draws();
   impl_->drawn_for = ran.precision();
   StepDifference found = impl_->largest(ran);
-  // Most steps agree without any; and what one draw missed another may explain.
-  while (found.share > 1 && (impl_->drawn == 0 || found.share < kHopeless) && impl_->drawn < kMostDraws) {
+  // Most steps agree without any; and what one draw missed another may explain, however much it is: where a
+  // sign decides (Adam's first step, Lion), a weight whose gradient is next to nothing goes the other way.
+  while (found.share > 1 && impl_->drawn < kMostDraws) {
     impl_->draw(ran);
     found = impl_->largest(ran);
   }

@@ -178,7 +178,7 @@ class Faulty final : public optim::Optimizer {
   mutable size_t number_at_ = 0;
 };
 
-std::vector<Fault> faults(double little, size_t states) {
+std::vector<Fault> faults(double little, double more, size_t states) {
   const auto by = [](double factor) {
     return [factor](ops::Build& b, Value right) { return b.mul(right, factor); };
   };
@@ -188,7 +188,7 @@ std::vector<Fault> faults(double little, size_t states) {
                             {.name = "no gradient", .gradient = by(0)},
                             {.name = "turned update", .step = by(-1)},
                             {.name = "no update", .step = by(0)},
-                            {.name = "longer update", .step = by(1.1)},
+                            {.name = "longer update", .step = by(1 + more)},
                             {.name = "zeroed weights", .weights = none}};
   for (size_t k = 0; k < states; ++k) {
     const auto add = [&](const std::string& name, const auto& change) {
@@ -196,7 +196,7 @@ std::vector<Fault> faults(double little, size_t states) {
     };
     add("old", [](ops::Build&, Value old, Value) { return old; });
     add("zeroed", [](ops::Build& b, Value, Value right) { return b.zeros(right); });
-    add("larger", [](ops::Build& b, Value, Value right) { return b.mul(right, 1.1); });
+    add("larger", [more](ops::Build& b, Value, Value right) { return b.mul(right, 1 + more); });
   }
   return all;
 }
@@ -332,7 +332,8 @@ TEST_CASE("sound steps are never reported") {
       for (const std::string name : {"mlp", "bag"})
         for (uint64_t seed = 1; seed < (precision == "fp32" ? 3 : 2); ++seed)
           check(name, rule, precision, seed, 3);
-    for (const std::string name : {"conv", "lstm", "gpt"}) check(name, "adamw", precision, 1, 2);
+    for (const std::string name : {"conv", "lstm", "gpt"})
+      for (const uint64_t seed : {1, 4}) check(name, "adamw", precision, seed, 2);
   }
 }
 
@@ -344,8 +345,10 @@ TEST_CASE(
       CAPTURE(rule);
       Training training(rule.starts_with("lazy") ? "bag" : "mlp", rule, precision, 3);
       for (int step = 0; step < 3; ++step) training.go_on(false);
-      const auto all =
-          faults(precision == "fp32" ? 0.01 : 0.05, training.states_of_first(*rules().at(rule).first));
+      // Where bf16 rounds products and weights alike, little of a small network's step is not rounding.
+      const bool twice = precision == "bf16-pure" && test::computes_bf16();
+      const auto all = faults(precision == "fp32" ? 0.01 : twice ? 0.5 : 0.05, twice ? 0.5 : 0.1,
+                              training.states_of_first(*rules().at(rule).first));
       const auto found = training.compare(all);
       CHECK_MESSAGE(found[0].share <= 1, found[0].what);
       for (size_t k = 0; k < all.size(); ++k) {

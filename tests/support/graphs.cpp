@@ -22,8 +22,10 @@ Array values_for(const Type& type, uint64_t stream) {
   return x;
 }
 
+bool computes_bf16() { return device_named("cpu").target().fast_bf16; }
+
 std::vector<std::string> precisions_here(std::vector<std::string> all) {
-  if (!device_named("cpu").target().fast_bf16 && std::erase(all, "bf16") > 0)
+  if (!computes_bf16() && std::erase(all, "bf16") > 0)
     MESSAGE("left out: bf16, which is fp32 on this CPU without units for it");
   return all;
 }

@@ -19,6 +19,9 @@ int count(const Graph& graph, std::string_view op);
 /// Numbers in [−1, 1), the same for each stream.
 Array values_for(const Type& type, uint64_t stream);
 
+/// Whether the CPU has units for bf16, and products in it are not in fp32.
+bool computes_bf16();
+
 /// Those of the precisions in which this machine computes unlike in the others: bf16 is fp32 where the CPU
 /// has no units for it.
 std::vector<std::string> precisions_here(std::vector<std::string> all);
