@@ -2,6 +2,8 @@
 ones."""
 import json
 
+import numpy as np
+import onnx
 import pytest
 from conftest import write_samples
 
@@ -46,3 +48,18 @@ def test_a_capped_training_gives_the_same_curve(millrace, tmp_path):
         assert "cat" in predicted.stdout
     assert losses["avx2"] == pytest.approx(losses[""], rel=0.05)
     assert losses["avx512"] == pytest.approx(losses[""], rel=0.05)
+
+
+@pytest.mark.parametrize("cap", ["avx2", "avx512"])
+@pytest.mark.parametrize("pads,width", [([1, 1, 1, 1], 9), ([0, 0, 1, 1], 9), ([1, 1, 0, 1], 8)])
+def test_nothing_beyond_the_edge_is_pooled(millrace, tmp_path, cap, pads, width):
+    size = 3 if pads[0] == pads[3] else 2
+    node = onnx.helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[size, size], pads=pads, count_include_pad=1)
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, ["batch", 1, None, None]) for name in "xy")
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "pool", [x], [y]), opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "pool.onnx")
+    pictures = np.random.default_rng(3).random([2, 1, width, width], np.float32)
+    np.save(tmp_path / "x.npy", pictures)
+    millrace("predict", "pool.onnx", "x.npy", "-o", "y.npy", cwd=tmp_path, env={"MILLRACE_CPU": cap})
+    padded = np.pad(pictures, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(2, 3))
+    assert np.load(tmp_path / "y.npy") == pytest.approx(windows.mean(axis=(-2, -1)), abs=1e-6)

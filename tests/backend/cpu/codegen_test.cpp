@@ -265,6 +265,18 @@ TEST_CASE("Large results may stand at any address") {
   }
 }
 
+TEST_CASE("Reductions of one element each read what lies in another layout") {
+  for (const char* op : {"sum", "max", "argmax"})
+    for (const Shape& shape : {Shape{1, 16, 20, 20}, Shape{1, 33, 17, 40}}) {
+      Graph body;
+      ops::Build b(body);
+      const Value y = b.add(body.input("x", {f32, shape}), 1.0);
+      body.set_outputs({y, body.add(op, {y}, {{"axes", std::vector<int64_t>{0}}})});
+      check(body, 0);
+      check(body, 0, {.result_layouts = {Layout{0, 2, 3, 1}, {}}});
+    }
+}
+
 TEST_CASE("Transposes and changes of layout of any size and dtype move every element") {
   const Layout last{0, 2, 3, 1};
   for (const DType dtype : {f32, u8, bf16, f64, boolean})

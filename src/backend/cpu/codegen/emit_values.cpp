@@ -1,9 +1,11 @@
 #include <bit>
+#include <numeric>
 
 #include "backend/cpu/codegen/emitter.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "llvm/Analysis/VectorUtils.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace millrace::codegen {
 
@@ -305,6 +307,30 @@ void Emitter::fetch_ahead(int index, Value* at, int64_t bytes) {
                         b_.getInt32(2), b_.getInt32(1)});  // a read, into the second cache, of data
 }
 
+/// Elements in a row where the mask says so, zeros elsewhere. Without AVX-512 LLVM 19 must not cut such a
+/// load in registers itself: where a half's mask turns out to be zero (a condition that all lanes share, and
+/// lanes past the end) it reads that half whole.
+Value* Emitter::masked_row(llvm::Type* wide, Value* at, llvm::Align align, Value* mask) {
+  static const bool avx512 = cpu_has("avx512f");
+  if (avx512 || llvm::isa<llvm::Constant>(mask))
+    return b_.CreateMaskedLoad(wide, at, align, mask, llvm::Constant::getNullValue(wide));
+  const unsigned bits = wide->getScalarSizeInBits();
+  const int in_register = static_cast<int>(256 / bits);
+  const auto instruction =
+      bits == 64 ? llvm::Intrinsic::x86_avx_maskload_pd_256 : llvm::Intrinsic::x86_avx_maskload_ps_256;
+  Value* signs = b_.CreateSExt(mask, vector_type(b_.getIntNTy(bits)));
+  Values parts;
+  for (int from = 0; from < nest_.lanes; from += in_register) {
+    llvm::SmallVector<int, 8> own(static_cast<size_t>(in_register));
+    std::iota(own.begin(), own.end(), from);
+    parts.push_back(
+        b_.CreateIntrinsic(instruction, {},
+                           {b_.CreateConstGEP1_64(wide->getScalarType(), at, static_cast<uint64_t>(from)),
+                            b_.CreateShuffleVector(signs, own)}));
+  }
+  return b_.CreateBitCast(llvm::concatenateVectors(b_, parts), wide);
+}
+
 Value* Emitter::load(int id) {
   const Expr& e = nest_.dag[id];
   const Linear offset = nest_.dag.to_linear(e.args[0]);
@@ -333,8 +359,7 @@ Value* Emitter::load(int id) {
     if (predicate && !varying_predicate) at = b_.CreateSelect(predicate, at, zeros_);
     Value* x;
     if (varying_predicate || mask_)
-      x = b_.CreateMaskedLoad(wide, at, align, with_mask(varying_predicate ? predicate : nullptr),
-                              llvm::Constant::getNullValue(wide));
+      x = masked_row(wide, at, align, with_mask(varying_predicate ? predicate : nullptr));
     else
       x = b_.CreateAlignedLoad(wide, at, align);
     if (!mask_ && !predicate) fetch_ahead(index, at, nest_.lanes * e.memory.bytes());

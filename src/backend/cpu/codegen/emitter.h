@@ -68,6 +68,7 @@ class Emitter {
   bool can_narrow(int id) const;
   llvm::Value* linear_vector(const Linear& linear, llvm::Type* scalar);
   llvm::Value* uniform_sum(const Linear& linear, bool with_base);
+  llvm::Value* masked_row(llvm::Type* wide, llvm::Value* at, llvm::Align align, llvm::Value* mask);
   llvm::Value* load(int id);
   void fetch_ahead(int index, llvm::Value* at, int64_t bytes);
   const Values& tile_of(int id, const Linear& offset);

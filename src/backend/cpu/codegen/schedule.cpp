@@ -221,7 +221,7 @@ void choose_lanes(Nest& nest) {
     nest.group = lanes;
   else if (n > 8192)
     nest.group = nest.rank() == 1 ? 1024 : 4096;
-  if (!nest.has_reduced()) choose_tiles(nest);
+  if (!nest.has_reduced() && nest.reduces.empty()) choose_tiles(nest);  // one element is a reduction, too
 }
 
 /// Results too large to be still in a cache when somebody reads them are written past the caches: what is
