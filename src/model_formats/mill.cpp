@@ -94,7 +94,7 @@ class Artifact {
     std::vector<std::string> all = {
         fmt::format("built by Millrace {} on {}, {}", written_by_, cpu_, precision_)};
     for (const auto& [sizes, place] : graphs_) all.push_back("compiled for " + words(sizes));
-    if (!any_.empty()) all.push_back("compiles for other sizes when they are asked for");
+    if (!any_.empty()) all.push_back("compiles for other sizes when they are asked for" + ranges());
     for (const Section& section : file_.sections())
       all.push_back(fmt::format("section {}: {} bytes", section.name, section.size));
     return all;
@@ -111,6 +111,13 @@ class Artifact {
     for (const auto& [name, size] : sizes)
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, size);
     return text.empty() ? "fixed sizes" : text;
+  }
+
+  std::string ranges() const {
+    std::string text;
+    for (const auto& [name, range] : any_sizes_)
+      text += fmt::format("{} {} from {} to {}", text.empty() ? ":" : ",", name, range.first, range.second);
+    return text;
   }
 
   const json& list(const json& all, const char* name) const {
@@ -159,6 +166,8 @@ class Artifact {
     }
     if (graphs_.empty()) damaged("it has no graph");
     any_ = file_.text("any", true);
+    for (const auto& [name, range] : all.at("any_sizes").items())
+      any_sizes_[name] = {range.at(0).get<int64_t>(), range.at(1).get<int64_t>()};
     for (const json& item : list(all, "constants")) constants_.push_back(array(item, "weights"));
     for (const json& item : list(all, "packed")) {
       const auto constant = item.at("constant").get<uint64_t>();
@@ -245,6 +254,13 @@ class Artifact {
     try {
       for (const auto& [name, size] : sizes)
         if (size < 1) fail<InputError>("'{}' is {}", name, size);
+      for (const auto& [name, range] : any_sizes_) {
+        const auto given = sizes.find(name);
+        if (given != sizes.end() && (given->second < range.first || given->second > range.second))
+          fail<InputError>(
+              "its graph for other sizes was tried for '{}' from {} to {}: build it for these, too", name,
+              range.first, range.second);
+      }
       graph = with_constants(Graph::parse(text_at(any_, sizes)));
     } catch (const InternalError&) {
       throw;
@@ -311,6 +327,7 @@ class Artifact {
   std::map<std::string, std::string> choices_;
   std::vector<std::pair<Bindings, Place>> graphs_;
   std::string_view any_;  // the graph for any sizes (sized_text.h), or empty
+  std::map<std::string, std::pair<int64_t, int64_t>> any_sizes_;  // those that it is for
   std::vector<Array> constants_;
   std::map<uint64_t, std::vector<NamedForm>> packed_;  // by constant
 };

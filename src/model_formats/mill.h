@@ -14,7 +14,7 @@
 namespace millrace::mill {
 
 inline constexpr std::string_view kMagic = "MILLRACE";
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 
 /// What a graph's constants are called, as inputs, where they lie in the section of weights: kConstant,
 /// their number, and behind a point what makes the name one of its own.

@@ -33,17 +33,20 @@ std::span<const uint8_t> bytes_of(const Array& array) {
 class Weights {
  public:
   int64_t number_of(const Array& array) {
+    if (const std::optional<int64_t> same = itself(array)) return *same;
     const XXH128_hash_t hash = XXH3_128bits(array.data(), static_cast<size_t>(array.bytes()));
     std::vector<int64_t>& like = by_hash_[{hash.high64, hash.low64}];
     for (const int64_t number : like)
       if (arrays_[static_cast<size_t>(number)].identical(array)) return number;
     like.push_back(static_cast<int64_t>(arrays_.size()));
+    by_place_.emplace(array.data(), like.back());
     arrays_.push_back(array);
     return like.back();
   }
   const std::vector<Array>& arrays() const { return arrays_; }
   /// The one that is there already and equal; else the same.
   Array known(const Array& array) const {
+    if (itself(array)) return array;
     const XXH128_hash_t hash = XXH3_128bits(array.data(), static_cast<size_t>(array.bytes()));
     const auto like = by_hash_.find({hash.high64, hash.low64});
     if (like != by_hash_.end())
@@ -54,8 +57,17 @@ class Weights {
   }
 
  private:
+  /// The number of an array that lies where one of these does: its bytes need not be read again.
+  std::optional<int64_t> itself(const Array& array) const {
+    const auto at = by_place_.find(array.data());
+    if (at == by_place_.end() || arrays_[static_cast<size_t>(at->second)].type() != array.type())
+      return std::nullopt;
+    return at->second;
+  }
+
   std::vector<Array> arrays_;
   std::map<std::pair<uint64_t, uint64_t>, std::vector<int64_t>> by_hash_;
+  std::map<const void*, int64_t> by_place_;
 };
 
 /// The same graph; constants that are known lie there, not in memory once more.
@@ -185,45 +197,105 @@ Graph whole_graph(const SessionModel& model, const Bindings& sizes) {
   return rewrite.finish();
 }
 
-/// The graph for any sizes, learnt from four (sized_text.h); else empty, and `why_not` says why.
-std::string learn_graph(const SessionModel& model, CompileOptions compile, Weights& weights,
-                        std::string& why_not) {
-  // So large that nothing is folded for being small, and no multiples of each other; for the next dimension
-  // they begin elsewhere.
-  constexpr int64_t examples[4][4] = {
-      {37, 61, 53, 41}, {43, 59, 47, 71}, {67, 73, 83, 79}, {113, 101, 97, 127}};
+// Sizes that a graph for any is learnt from: so large that nothing is folded for being small, and no
+// multiples of each other; for the next dimension they begin elsewhere.
+constexpr int64_t kExamples[4][4] = {
+    {37, 61, 53, 41}, {43, 59, 47, 71}, {67, 73, 83, 79}, {113, 101, 97, 127}};
+// Sizes that it is tried with, away from these.
+constexpr int64_t kSmaller[] = {23, 11, 5, 3, 2, 1}, kLarger[] = {300, 2100, 6007, 70001, 1000003};
+
+/// The text for any sizes of graphs that are each for some; nullopt where there is none.
+std::optional<std::string> learn_graphs(const std::vector<Bindings>& sizes, const std::vector<Graph>& graphs,
+                                        Weights& weights) {
+  const std::vector<Array> repeated = repeated_constants(graphs);
+  std::vector<std::pair<Bindings, std::string>> texts;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    texts.emplace_back(sizes[i], without_constants(graphs[i], weights, repeated).str());
+  return learn_text(texts);
+}
+
+/// For which sizes of `name` the model does the same as for the examples. It is asked for its graph before
+/// any pass, where sizes are numbers and nothing else, unless the model itself treats some in another way (a
+/// least number of two, a slice that ends somewhere): the examples alone would not show that. nullopt: not
+/// even for the sizes next to them.
+std::optional<std::pair<int64_t, int64_t>> same_for(const SessionModel& model, const std::string& name,
+                                                    std::vector<Bindings> sizes, std::vector<Graph> graphs,
+                                                    Weights& weights) {
+  sizes.push_back(sizes[0]);
+  graphs.emplace_back();
+  const auto same = [&](int64_t size) {
+    sizes.back()[name] = size;
+    try {
+      graphs.back() = with_known_constants(whole_graph(model, sizes.back()), weights);
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error&) {
+      return false;  // it cannot be had for so many
+    }
+    return learn_graphs(sizes, graphs, weights).has_value();
+  };
+  const auto furthest = [&](std::span<const int64_t> tried) {
+    int64_t held = 0;
+    for (const int64_t size : tried) {
+      if (!same(size)) break;
+      held = size;
+    }
+    return held;
+  };
+  const int64_t least = furthest(kSmaller), most = furthest(kLarger);
+  if (least == 0 || most == 0) return std::nullopt;
+  return std::pair(least, most);
+}
+
+/// The graph for any sizes between some of each dimension.
+struct OpenGraph {
+  std::string text;  // sized_text.h; empty: there is none, and `why_not` says why
+  std::string why_not;
+  std::map<std::string, std::pair<int64_t, int64_t>> sizes;
+};
+
+OpenGraph learn_graph(const SessionModel& model, CompileOptions compile, Weights& weights) {
   std::set<std::string> names;
   for (const SessionValue& input : model.inputs)
     for (const Dim& dim : input.type.shape) names.insert(dim.names().begin(), dim.names().end());
-  if (names.empty()) return {};
+  OpenGraph open;
+  if (names.empty()) return open;
   Weights all = weights;
-  std::vector<std::pair<Bindings, std::string>> texts;
-  std::vector<Graph> graphs;
+  std::vector<Bindings> sizes;
+  std::vector<Graph> plain, ready;
   try {
-    for (const auto& example : examples) {
-      Bindings sizes;
+    for (const auto& example : kExamples) {
+      Bindings& own = sizes.emplace_back();
       for (const std::string& name : names) {
-        const size_t place = sizes.size();
-        sizes[name] = example[place % 4];
+        const size_t place = own.size();
+        own[name] = example[place % 4];
       }
-      compile.bindings = sizes;
-      graphs.push_back(with_known_constants(make_ready_untimed(whole_graph(model, sizes), compile), weights));
-      texts.emplace_back(std::move(sizes), "");
+      compile.bindings = own;
+      plain.push_back(with_known_constants(whole_graph(model, own), weights));
+      ready.push_back(with_known_constants(make_ready_untimed(plain.back(), compile), weights));
     }
-    const std::vector<Array> repeated = repeated_constants(graphs);
-    for (size_t i = 0; i < graphs.size(); ++i)
-      texts[i].second = without_constants(graphs[i], all, repeated).str();
-    if (std::optional<std::string> learnt = learn_text(texts)) {
-      weights = std::move(all);
-      return *learnt;
+    const std::optional<std::string> learnt = learn_graphs(sizes, ready, all);
+    if (!learnt) {
+      open.why_not = "its graph is not the same for all";
+      return open;
     }
-    why_not = "its graph is not the same for all";
+    Weights tried = all;
+    for (const std::string& name : names) {
+      const auto range = same_for(model, name, sizes, plain, tried);
+      if (!range) {
+        open.why_not = fmt::format("its graph is another one for some sizes of '{}'", name);
+        return open;
+      }
+      open.sizes[name] = *range;
+    }
+    weights = std::move(all);
+    open.text = *learnt;
   } catch (const InternalError&) {
     throw;
   } catch (const Error& e) {
-    why_not = e.what();
+    open.why_not = e.what();
   }
-  return {};
+  return open;
 }
 
 json values_json(const std::vector<SessionValue>& values) {
@@ -352,11 +424,12 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
   }
   description["choices"] = choices;
   compile.choices = choices;
-  std::string why_not;
-  const std::string any = learn_graph(model, compile, weights, why_not);
-  options.report(!any.empty()      ? "other sizes will be compiled when they are asked for"
-                 : why_not.empty() ? "there are no other sizes"
-                                   : "other sizes cannot be run: " + why_not);
+  const OpenGraph open = learn_graph(model, compile, weights);
+  options.report(!open.text.empty()     ? "other sizes will be compiled when they are asked for"
+                 : open.why_not.empty() ? "there are no other sizes"
+                                        : "other sizes cannot be run: " + open.why_not);
+  description["any_sizes"] = json::object();
+  for (const auto& [name, range] : open.sizes) description["any_sizes"][name] = {range.first, range.second};
   SectionWriter writer(path, kMagic, kVersion);
   const auto add_arrays = [&](const std::string& section, const std::vector<Array>& arrays) {
     std::vector<std::span<const uint8_t>> parts;
@@ -378,7 +451,7 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
   }
   writer.add("objects", objects_section(recorded.objects()));
   writer.add("graphs", graphs);
-  writer.add("any", any);
+  writer.add("any", open.text);
   writer.add("description", description.dump());
   writer.commit();
 }

@@ -89,7 +89,7 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     for damaged, error in (
         (whole[:-1], "cut short"),
         (whole[: len(whole) // 2], "cut short"),
-        (whole[:8] + b"\x01" + whole[9:], "is of version 1, but only version 3 can be read: make it again"),
+        (whole[:8] + b"\x01" + whole[9:], "is of version 1, but only version 4 can be read: make it again"),
         (whole.replace(b"millrace graph 1", b"millrace graph 2", 1), "'graphs'"),
     ):
         assert damaged != whole

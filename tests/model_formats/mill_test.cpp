@@ -145,6 +145,28 @@ TEST_CASE("a built model whose graph differs from size to size runs for those th
                        InputError);
 }
 
+TEST_CASE("a built model's graph for other sizes is for those that it was tried for") {
+  testing::TempFolder folder;
+  const auto built = [&](const std::function<bool(int64_t batch)>& other) {
+    return Session::load(mill_built(folder, mill_rows(5, [other](Graph& graph, int64_t batch, Value x) {
+                                      return graph.add(other(batch) ? "tanh" : "exp", {x});
+                                    })));
+  };
+  const auto first = [](const Session& session, int64_t rows) {
+    return session.run({{Array::full(f32, {rows, 5}, 0)}})[0].at(0);
+  };
+  const Session large = built([](int64_t batch) { return batch > 1000; });
+  for (const int64_t rows : {1, 2, 6, 300}) CHECK(first(large, rows) == 1);
+  CHECK_THROWS_WITH_AS(first(large, 1001), doctest::Contains("was tried for 'batch' from 1 to 300: build it"),
+                       InputError);
+  const Session small = built([](int64_t batch) { return batch < 4; });
+  CHECK(first(small, 1) == 0);  // which it was built for
+  CHECK(first(small, 7000) == 1);
+  CHECK_THROWS_WITH_AS(first(small, 2), doctest::Contains("was tried for 'batch' from 5 to "), InputError);
+  const Session between = built([](int64_t batch) { return batch > 200; });
+  CHECK_THROWS_WITH_AS(first(between, 6), doctest::Contains("was not built for batch=6"), InputError);
+}
+
 TEST_CASE("states that begin with zeros, as many as there are rows, are no numbers of one size") {
   testing::TempFolder folder;
   const SessionModel model = mill_rows(40, [](Graph& graph, int64_t batch, Value x) {
@@ -249,5 +271,5 @@ TEST_CASE("a built model that is damaged is refused, or at least by verification
   later[8] = static_cast<char>(mill::kVersion + 1);
   write_file(other, later);
   CHECK_THROWS_WITH_AS(Session::load(other),
-                       doctest::Contains("is of version 4, but only version 3 can be read"), InputError);
+                       doctest::Contains("is of version 5, but only version 4 can be read"), InputError);
 }

@@ -347,8 +347,10 @@ TEST_CASE(
       for (int step = 0; step < 3; ++step) training.go_on(false);
       // Where bf16 rounds products and weights alike, little of a small network's step is not rounding.
       const bool twice = precision == "bf16-pure" && test::computes_bf16();
-      const auto all = faults(precision == "fp32" ? 0.01 : twice ? 0.5 : 0.05, twice ? 0.5 : 0.1,
-                              training.states_of_first(*rules().at(rule).first));
+      const auto all = faults(precision == "fp32" ? 0.01
+                              : twice             ? 0.5
+                                                  : 0.05,
+                              twice ? 0.5 : 0.1, training.states_of_first(*rules().at(rule).first));
       const auto found = training.compare(all);
       CHECK_MESSAGE(found[0].share <= 1, found[0].what);
       for (size_t k = 0; k < all.size(); ++k) {
