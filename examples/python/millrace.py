@@ -84,6 +84,11 @@ _run = library["millrace_run"]
 FEW_BYTES, MOST_PREPARED = 1 << 16, 64
 
 
+def _as_type(array, dtype):
+    """TypeError where that would lose what is to the right of a point, or imaginary."""
+    return array.astype(dtype, casting="same_kind", copy=False)
+
+
 class _Prepared:
     """A call on arrays of given shapes that are small: copied into arrays that are bound, which costs less
     than to say where they lie."""
@@ -95,7 +100,7 @@ class _Prepared:
 
     def run(self, arrays):
         for own, array in zip(self.inputs, arrays):
-            own[...] = array
+            own[...] = array if array.dtype is own.dtype else _as_type(array, own.dtype)
         self.call()
         return [array.copy() for array in self.outputs]
 
@@ -156,9 +161,12 @@ class Session:
 
     def _written(self, results, out):
         """Arrays that were written to: where the size depends on data, the beginning of one is the result."""
-        if not self._sized_by_data:
-            return list(out)
         dims = [tuple(tensor.dims[: tensor.rank]) for tensor in results]
+        if not self._sized_by_data:
+            for array, shape, port in zip(out, dims, self.outputs):
+                if array.shape != shape:
+                    raise Error(f"the array for '{port.name}' is of shape {array.shape}, the result of {shape}")
+            return list(out)
         return [array if array.shape == shape else array.reshape(-1)[: numpy.prod(shape, dtype=int)].reshape(shape) for array, shape in zip(out, dims)]
 
     def bind(self, *arrays, out):
@@ -191,11 +199,15 @@ class Session:
         given, results = (Tensor * len(arrays))(), (Tensor * len(self.outputs))()
         keep = []  # arrays that had to be copied, while they are read
         for tensor, array, port in zip(given, arrays, self.inputs):
-            array = numpy.asarray(array, port.dtype)
+            array = _as_type(numpy.asarray(array), port.dtype)
             keep.append(array if array.flags.c_contiguous else numpy.ascontiguousarray(array))
             tensor.data, tensor.dtype, tensor.rank = keep[-1].ctypes.data, port.code, array.ndim
             tensor.dims[: array.ndim] = array.shape
-        for tensor, array in zip(results, out or ()):
+        if out and len(out) != len(self.outputs):
+            raise Error(f"{len(out)} arrays are no {len(self.outputs)} results")
+        for tensor, array, port in zip(results, out or (), self.outputs):
+            if array.dtype != port.dtype:
+                raise Error(f"the array for '{port.name}' is of {array.dtype}, the result of {port.dtype}")
             if not array.flags.c_contiguous or not array.flags.writeable:
                 raise Error("arrays for results must be C-contiguous and writeable")
             tensor.data, tensor.capacity = array.ctypes.data, array.nbytes

@@ -214,25 +214,79 @@ std::optional<std::string> learn_graphs(const std::vector<Bindings>& sizes, cons
   return learn_text(texts);
 }
 
+/// How far two arrays of one type are apart, as a part of the larger one's largest number.
+double apart(const Array& a, const Array& b) {
+  double most = 0, off = 0;
+  for (int64_t i = 0; i < a.count(); ++i) {
+    most = std::max({most, std::abs(a.at(i)), std::abs(b.at(i))});
+    off = std::max(off, std::abs(a.at(i) - b.at(i)));
+  }
+  return off == 0 ? 0 : off / most;
+}
+
+std::vector<Array> made_up_inputs(const SessionModel& model, const Bindings& sizes) {
+  std::vector<Array> inputs;
+  for (const SessionValue& input : model.inputs) {
+    Array& array = inputs.emplace_back(input.type.dtype, input.type.shape.specialise(sizes));
+    fill_made_up(array, 3, inputs.size() - 1);
+  }
+  return inputs;
+}
+
+/// Whether a learnt graph says of made-up inputs of these sizes what the model says. That is no proof.
+bool says_the_same(SessionModel model, const std::string& learnt, const Weights& weights,
+                   const CompileOptions& compile, const Bindings& sizes) {
+  const std::vector<Array> inputs = made_up_inputs(model, sizes);
+  model.compile = compile;
+  model.compile.bindings.clear();
+  model.independent.clear();
+  SessionModel open = model;
+  open.weights.clear();
+  open.compile.ready = true;
+  open.graph = [&](const Bindings& asked) {
+    const Graph graph = Graph::parse(text_at(learnt, asked));
+    Rewriter rewrite(graph);
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      const std::string& name = graph.input_names()[i];
+      const Type& type = graph.type(graph.inputs()[i]);
+      if (name.starts_with(kConstant))
+        rewrite.set(graph.inputs()[i],
+                    rewrite.graph().constant(weights.arrays().at(std::stoul(name.substr(kConstant.size())))));
+      else
+        rewrite.set(graph.inputs()[i], rewrite.graph().input(name, type));
+    }
+    for (int i = 0; i < graph.size(); ++i)
+      if (!graph.is_input({i, 0})) rewrite.copy(i);
+    return rewrite.finish();
+  };
+  const std::vector<Array> should = Session(std::move(model)).run(inputs),
+                           is = Session(std::move(open)).run(inputs);
+  const double tolerance = compile.precision == "fp32" ? 1e-3 : 3e-2;
+  for (size_t o = 0; o < should.size(); ++o)
+    if (is[o].type() != should[o].type() || !(apart(is[o], should[o]) <= tolerance)) return false;
+  return true;
+}
+
 /// For which sizes of `name` the model does the same as for the examples. It is asked for its graph before
 /// any pass, where sizes are numbers and nothing else, unless the model itself treats some in another way (a
-/// least number of two, a slice that ends somewhere): the examples alone would not show that. nullopt: not
-/// even for the sizes next to them.
-std::optional<std::pair<int64_t, int64_t>> same_for(const SessionModel& model, const std::string& name,
-                                                    std::vector<Bindings> sizes, std::vector<Graph> graphs,
-                                                    Weights& weights) {
+/// least number of two, a slice that ends somewhere): the examples alone would not show that. For few it may
+/// be another graph that says the same (nothing is repeated for one); `says_the_same` tells. nullopt: not
+/// even for the sizes next to the examples.
+std::optional<std::pair<int64_t, int64_t>> same_for(
+    const SessionModel& model, const std::string& name, std::vector<Bindings> sizes,
+    std::vector<Graph> graphs, Weights& weights, const std::function<bool(const Bindings&)>& says_the_same) {
   sizes.push_back(sizes[0]);
   graphs.emplace_back();
   const auto same = [&](int64_t size) {
     sizes.back()[name] = size;
     try {
       graphs.back() = with_known_constants(whole_graph(model, sizes.back()), weights);
+      return learn_graphs(sizes, graphs, weights) || (size < sizes[0][name] && says_the_same(sizes.back()));
     } catch (const InternalError&) {
       throw;
     } catch (const Error&) {
       return false;  // it cannot be had for so many
     }
-    return learn_graphs(sizes, graphs, weights).has_value();
   };
   const auto furthest = [&](std::span<const int64_t> tried) {
     int64_t held = 0;
@@ -281,7 +335,9 @@ OpenGraph learn_graph(const SessionModel& model, CompileOptions compile, Weights
     }
     Weights tried = all;
     for (const std::string& name : names) {
-      const auto range = same_for(model, name, sizes, plain, tried);
+      const auto range = same_for(model, name, sizes, plain, tried, [&](const Bindings& some) {
+        return says_the_same(model, *learnt, all, compile, some);
+      });
       if (!range) {
         open.why_not = fmt::format("its graph is another one for some sizes of '{}'", name);
         return open;
@@ -355,11 +411,7 @@ void try_independent(const SessionModel& model, const std::string& name, Binding
   SessionModel plain = model;
   plain.independent.clear();
   const Session session(std::move(plain));
-  std::vector<Array> inputs;
-  for (const SessionValue& input : model.inputs) {
-    Array& made_up = inputs.emplace_back(input.type.dtype, input.type.shape.specialise(sizes));
-    fill_made_up(made_up, 3, inputs.size() - 1);
-  }
+  const std::vector<Array> inputs = made_up_inputs(model, sizes);
   const std::vector<Array> together = session.run(inputs);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<Array> own;
@@ -367,13 +419,7 @@ void try_independent(const SessionModel& model, const std::string& name, Binding
       own.push_back(stands_first(model.inputs[i], name) ? one_place(inputs[i], rows, row) : inputs[i]);
     const std::vector<Array> alone = session.run(own);
     for (size_t o = 0; o < alone.size(); ++o) {
-      const Array part = one_place(together[o], rows, row);
-      double most = 0, apart = 0;
-      for (int64_t i = 0; i < part.count(); ++i) {
-        most = std::max(most, std::abs(alone[o].at(i)));
-        apart = std::max(apart, std::abs(alone[o].at(i) - part.at(i)));
-      }
-      if (!(apart <= 1e-3 * most))
+      if (!(apart(alone[o], one_place(together[o], rows, row)) <= 1e-3))
         fail<InputError>(
             "'{}' cannot be filled up: of made-up inputs, the model's output '{}' depends on what stands "
             "beside them",

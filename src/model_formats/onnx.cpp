@@ -14,7 +14,6 @@
 namespace millrace {
 namespace {
 
-/// Dimensions without a number are named as the model names them, else by their place.
 SessionValue described(const onnx::ValueInfo& info) {
   SessionValue value{info.name, {}};
   const std::optional<DType> dtype = onnx::dtype_of(info.data_type);
@@ -23,12 +22,8 @@ SessionValue described(const onnx::ValueInfo& info) {
     fail<InputError>("'{}' is {}; Millrace runs models of numbers in tensors", info.name,
                      tensor ? "a tensor of " + onnx::data_type_name(info.data_type) : "no tensor");
   value.type.dtype = *dtype;
-  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
-    const onnx::ValueInfo::Dimension& dim = info.shape[axis];
-    value.type.shape.push_back(
-        dim.size >= 0 ? Dim(dim.size)
-                      : Dim::named(dim.name.empty() ? fmt::format("{}_{}", info.name, axis) : dim.name));
-  }
+  for (const onnx::ValueInfo::Dimension& dim : info.shape)
+    value.type.shape.push_back(dim.size >= 0 ? Dim(dim.size) : Dim::named(dim.name));
   return value;
 }
 

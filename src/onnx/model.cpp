@@ -1,6 +1,8 @@
 #include "onnx/model.h"
 
+#include <cctype>
 #include <cstring>
+#include <set>
 
 #include "base/format.h"
 #include "base/mapped_file.h"
@@ -10,6 +12,7 @@ namespace millrace::onnx {
 namespace {
 
 constexpr int kDeepest = 64;  // graphs within graphs
+constexpr int64_t kNewestIr = 13, kNewestOpset = 27;
 
 /// Reads messages of one file; what is wrong is told with the file's name.
 class Parser {
@@ -19,6 +22,9 @@ class Parser {
   Model model(std::string_view bytes) {
     Model model;
     each(bytes, [&](WireReader& field) {
+      if (field.field() == 1 && integer(field) > kNewestIr)
+        fail<InputError>("{}: is of IR version {}; those to {} can be read", name_, integer(field),
+                         kNewestIr);
       if (field.field() == 7) model.graph = graph(message(field), 0);
       if (field.field() == 8) add_opset(model.opsets, message(field));
       if (field.field() == 25) model.functions.push_back(function(message(field)));
@@ -109,7 +115,11 @@ class Parser {
       if (field.field() == 1) domain = text(field);
       if (field.field() == 2) version = integer(field);
     });
-    opsets[domain == "ai.onnx" ? "" : domain] = version;
+    if (domain == "ai.onnx") domain.clear();
+    if (domain.empty() && version > kNewestOpset)
+      fail<InputError>("{}: is of ONNX's operator set {}; those to {} are known", name_, version,
+                       kNewestOpset);
+    opsets[domain] = version;
   }
 
   GraphProto graph(std::string_view bytes, int depth) {
@@ -231,10 +241,50 @@ const AttributeProto* NodeProto::find(std::string_view attribute) const {
   return nullptr;
 }
 
+namespace {
+
+/// Names of dimensions are any text in ONNX ("past_length + 1", "N:0"), here they are words.
+std::string as_word(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name;
+}
+
+/// Names each dimension without a number: as the model does, else by its place, as a word. What the model
+/// tells apart stays apart.
+void name_dimensions(GraphProto& graph) {
+  std::map<std::string, std::string> words;
+  std::set<std::string> taken;
+  const auto each = [&](const auto& visit) {
+    for (std::vector<ValueInfo>* values : {&graph.inputs, &graph.outputs})
+      for (ValueInfo& value : *values)
+        for (size_t axis = 0; axis < value.shape.size(); ++axis) {
+          ValueInfo::Dimension& dim = value.shape[axis];
+          if (dim.size >= 0) continue;
+          if (dim.name.empty()) dim.name = fmt::format("{}_{}", value.name, axis);
+          visit(dim.name);
+        }
+  };
+  each([&](const std::string& name) {
+    if (as_word(name) == name) words[name] = name, taken.insert(name);
+  });
+  each([&](std::string& name) {
+    std::string& word = words[name];
+    for (int k = 1; word.empty(); ++k) {
+      const std::string tried = k == 1 ? as_word(name) : fmt::format("{}_{}", as_word(name), k);
+      if (taken.insert(tried).second) word = tried;
+    }
+    name = word;
+  });
+}
+
+}  // namespace
+
 Model parse_model(std::string_view bytes, const std::string& name) {
   Model model = Parser(name).model(bytes);
   if (model.opsets.empty() && model.graph.nodes.empty() && model.graph.outputs.empty())
     fail<InputError>("{}: the file is damaged or no ONNX model", name);
+  name_dimensions(model.graph);
   return model;
 }
 

@@ -74,8 +74,8 @@ struct ValueInfo {
   int64_t data_type = 0;
   bool has_shape = false;
   struct Dimension {
-    int64_t size = -1;  // -1: not a number
-    std::string name;   // empty: no name either
+    int64_t size = -1;  // below 0: not a number
+    std::string name;   // a word, where it is not a number: the model's name for it, or its place
   };
   std::vector<Dimension> shape;
 };

@@ -126,10 +126,19 @@ for bad in (numpy.zeros((2, 4), numpy.float32), numpy.zeros(3, numpy.float32)):
     else: raise SystemExit("no error")
 try: session.run(x, out=[numpy.zeros(3, numpy.float32), numpy.zeros(64, numpy.float32)])
 except millrace.Error as e: print(e)
+for wrong in ([out[0].astype(float), out[1]], [out[0].reshape(4, 64), out[1]], out[:1]):
+    try: session.run(x, out=wrong)
+    except millrace.Error as e: print(e)
+    else: raise SystemExit("no error")
+try: session.run(x.astype(complex))
+except TypeError as e: print(e)
 try: millrace.Session("absent.onnx")
 except millrace.Error as e: print(e)
 """
     printed = python(program, desk, prefix)
+    assert "the array for 'y' is of float64, the result of float32" in printed
+    assert "the array for 'y' is of shape (4, 64), the result of (64, 4)" in printed
+    assert "1 arrays are no 2 results" in printed and "from dtype('complex128')" in printed
     assert "result 'y' is f32[64, 4], 1024 bytes, but there is room for 12" in printed
     assert "absent.onnx" in printed
 

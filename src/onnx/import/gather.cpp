@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "onnx/import/places.h"
 
 using namespace millrace;
@@ -7,6 +8,13 @@ using onnx::Item;
 MILLRACE_ONNX_IMPORT(Gather) {
   const Value x = call.buffer(0), at = call.buffer(1);
   const int64_t axis = call.axis(call.integer("axis", 0), call.b.shape(x).rank());
+  if (const Array* known = call.graph.constant_value(at)) {
+    const int64_t size = call.b.shape(x)[static_cast<size_t>(axis)].size();
+    for (int64_t i = 0; i < known->count(); ++i)
+      if (known->int_at(i) < -size || known->int_at(i) >= size)
+        call.refuse(
+            fmt::format("its index {} is outside of the {} places of axis {}", known->int_at(i), size, axis));
+  }
   const Value indices = counted_from_front(call, at, call.true_size(0, axis));
   const Value result = call.gather(x, indices, axis);
   const bool moved = call.bounded(0) && call.item(0).bounded_axis != axis;

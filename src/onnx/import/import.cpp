@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <millrace/error.h>
 #include <millrace/operator.h>
@@ -233,7 +234,9 @@ class Importer : public NestedGraphs {
         return true;
       return &from == &model_.graph && options_.inputs.contains(name);
     };
+    std::set<std::string_view> names;
     for (const TensorProto& tensor : from.initialisers) {
+      if (!names.insert(tensor.name).second) fail<InputError>("two initialisers are named '{}'", tensor.name);
       if (replaced(tensor.name)) continue;
       if (tensor.is_text())
         scope.values[tensor.name] = Item::of(texts_of(tensor));
@@ -300,8 +303,8 @@ class Importer : public NestedGraphs {
       fail<InputError>("the model does not say the shape of its input '{}': give it", input.name);
     for (const ValueInfo::Dimension& dim : input.shape) {
       if (dim.size < 0)
-        fail<InputError>("the model does not say how large {} of its input '{}' is: give its shape",
-                         dim.name.empty() ? "a dimension" : fmt::format("'{}'", dim.name), input.name);
+        fail<InputError>("the model does not say how large '{}' of its input '{}' is: give its shape",
+                         dim.name, input.name);
       type.shape.emplace_back(dim.size);
     }
     return type;
@@ -346,7 +349,8 @@ class Importer : public NestedGraphs {
           continue;
         if (i >= results.size() || results[i].form == Item::Form::left_out)
           fail<InputError>("its output {} ('{}') cannot be had", i, node.outputs[i]);
-        scope.values[node.outputs[i]] = results[i];
+        if (!scope.values.emplace(node.outputs[i], results[i]).second)
+          fail<InputError>("'{}' is given already: names of values must differ", node.outputs[i]);
       }
       int64_t size = result_.graph.size() + finished_;
       for (const Level* level : levels_) size += level->graph.size();

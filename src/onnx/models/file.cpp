@@ -142,9 +142,7 @@ std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& set
     for (size_t d = 0; d < input.shape.size(); ++d)
       spec.type.shape.push_back(d == 0                     ? Dim::named("batch")
                                 : input.shape[d].size >= 0 ? Dim(input.shape[d].size)
-                                : input.shape[d].name.empty()
-                                    ? Dim::named(fmt::format("{}_{}", input.name, d))
-                                    : Dim::named(input.shape[d].name));
+                                                           : Dim::named(input.shape[d].name));
     inputs.push_back(std::move(spec));
   }
   return inputs;
