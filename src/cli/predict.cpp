@@ -1,5 +1,6 @@
 #include "cli/predict.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ void require_fitting(const PredictArguments& a, bool run) {
   const bool into_file = !a.target.out.empty();
   const char* const file = "goes with -o FILE";
   refuse(!into_file && a.threshold != 0, "--threshold", file);
+  refuse(std::isnan(a.threshold), "--threshold", "nan is no limit");
   refuse(!into_file && a.all, "--all", file);
   refuse(!into_file && a.target.half, "--f16", file);
   refuse(!into_file && a.target.force, "--force", file);

@@ -186,6 +186,16 @@ def test_what_is_short_is_padded_by_what_is_known_when_it_runs(answers, tmp_path
         assert said["y"] == [9] * int((case["x"] > 0).sum()) + case["x"].tolist() + [9, 9]
 
 
+def test_backwards_from_before_the_first_place_is_from_the_first(answers, tmp_path):
+    # As the standard says; numpy gives nothing.
+    nodes = [node("Slice", ["x", "from", "to", "axis", "back"], ["y"]), node("Compress", ["x", "m"], ["a"], axis=0), node("Slice", ["a", "from", "to", "axis", "back"], ["z"])]
+    constants = [("from", number([-9])), ("to", number([-20])), ("axis", number([0])), ("back", number([-1]))]
+    save(tmp_path / "back.onnx", nodes, [("x", F, ["n"]), ("m", B, ["n"])], [("y", F, None), ("z", F, None)], constants)
+    x = np.arange(3, dtype=np.float32) + 5
+    said = answers(tmp_path / "back.onnx", [{"x": x, "m": np.array(m, bool)} for m in ([0, 1, 1], [0, 0, 0])], build=False)
+    assert [(one["y"], one["z"]) for one in said] == [([5], [6]), ([5], [])]
+
+
 def test_what_has_no_bound_is_refused_with_node_and_reason(millrace, tmp_path):
     # Of each of the chosen ones with each.
     nodes = [node("NonZero", ["x"], ["p"]), node("Transpose", ["p"], ["t"]), node("Mul", ["t", "p"], ["y"], name="pairs")]

@@ -1,4 +1,4 @@
-"""Names in ONNX models: of dimensions, which are any text there; of values, which must differ; of versions."""
+"""Names in ONNX models: of dimensions, which are any text there; of values, which must differ. Versions."""
 
 import json
 

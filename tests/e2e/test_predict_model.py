@@ -134,6 +134,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_goes_on(millrace, sums, means
         (["-o", tmp_path / "out.csv", "--f16"], "--f16 is for .npy"),
         (["-o", tmp_path / "out.csv", "--json"], "-o writes a file"),
         (["--threshold", "0.5"], "goes with -o FILE"),
+        (["-o", tmp_path / "out.csv", "--threshold", "nan"], "nan is no limit"),
     ):
         assert error in millrace("predict", means, tmp_path / "good.npy", *words, code=1).stderr
 

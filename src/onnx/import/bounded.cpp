@@ -109,7 +109,7 @@ Item picked(ImportCall& call, Value x, int64_t axis, Value size, const Picked& w
     end = clamped(end, zero, size);
     distance = b.sub(end, start);
   } else {
-    start = clamped(start, none, b.sub(size, one));
+    start = clamped(start, zero, b.sub(size, one));
     end = clamped(end, none, b.sub(size, one));
     distance = b.sub(start, end);
   }

@@ -1,11 +1,14 @@
 #include <functional>
+#include <memory>
 
+#include "base/format.h"
 #include "onnx/import/call.h"
+#include "ops/scan.h"
 
 using namespace millrace;
 using onnx::Ints;
 
-// RNN, GRU and LSTM, step after step.
+// RNN, GRU and LSTM: a scan for each direction.
 namespace {
 
 struct Layer {
@@ -20,9 +23,7 @@ Layer layer_of(onnx::ImportCall& call) {
   const Ints s = call.shape(0).sizes();
   Layer layer{s[batch_first ? 1 : 0], s[batch_first ? 0 : 1], call.shape(2)[2].size(),
               call.shape(1)[0].size(), batch_first};
-  constexpr int64_t most = 4096;
-  if (layer.steps < 1 || layer.steps > most)
-    call.refuse("it has more steps than can be written one after the other");
+  if (layer.steps < 1) call.refuse("it has no steps");
   if (call.integer("input_forget", 0) != 0) call.refuse("coupled gates are not known");
   return layer;
 }
@@ -65,53 +66,74 @@ Value initial(onnx::ImportCall& call, int k, int64_t d, const Layer& layer) {
   return part(call, x, d, 0, layer.batch);
 }
 
-/// x of step t [batch, input].
-Value input_of(onnx::ImportCall& call, const Layer& layer, int64_t t) {
-  return call.b.reshape(call.part(call[0], layer.batch_first ? 1 : 0, t, t + 1),
-                        {layer.batch, call.shape(0)[2]});
+/// For each step and sample whether the sample goes on: [steps, batch, 1]. Of samples that are over the state
+/// stays and the output is 0.
+Value going_on(onnx::ImportCall& call, const Layer& layer) {
+  const Shape all{layer.steps, layer.batch, 1};
+  const Value lengths = call.b.reshape(call.b.cast(call[4], i64), {1, layer.batch, 1});
+  return call.graph.add("less", {call.places(all, 0), call.b.broadcast(lengths, all)});
 }
 
-/// Of samples that are over already the state stays and the output is 0.
-struct Lengths {
-  onnx::ImportCall& call;
-  const Layer& layer;
-  bool given = call.given(4);
-  Value going(int64_t t) const {
-    const Value lengths = call.b.reshape(call.b.cast(call[4], i64), {layer.batch, 1});
-    return call.b.broadcast(call.compare("greater", lengths, static_cast<double>(t)),
-                            {layer.batch, layer.hidden});
-  }
-};
+/// The next states, the output first, of x of a step and the states. `call` writes into the loop's body, and
+/// its operands 1, 2, 3 and 7 are there, for direction d alone.
+using Step = std::function<std::vector<Value>(onnx::ImportCall& call, int64_t d, Value x,
+                                              const std::vector<Value>& state)>;
 
-using Step = std::function<std::vector<Value>(int64_t d, Value x, const std::vector<Value>& state)>;
+/// The loop of direction d: the states behind it, and the outputs of all steps [steps, batch, hidden].
+std::vector<Value> loop(onnx::ImportCall& call, const Layer& layer, int64_t d, bool backwards,
+                        const std::vector<int>& states, const Step& step) {
+  ops::ScanOperands over;
+  over.length = layer.steps;
+  over.reverse = backwards;
+  for (const int k : states) over.carries.push_back(initial(call, k, d, layer));
+  over.sequences.push_back(layer.batch_first ? call.b.transpose(call[0], {1, 0, 2}) : call[0]);
+  if (call.given(4)) over.sequences.push_back(going_on(call, layer));
+  auto body = std::make_shared<Graph>();
+  body->set_origin(call.graph.origin());
+  std::vector<Value> state, slices;
+  for (const Value& value : over.carries)
+    state.push_back(body->input(fmt::format("state{}", state.size()), call.graph.type(value)));
+  for (const Value& value : over.sequences) {
+    Type type = call.graph.type(value);
+    type.shape.erase(type.shape.begin());
+    slices.push_back(body->input(fmt::format("step{}", slices.size()), type));
+  }
+  onnx::Items operands(static_cast<size_t>(call.count()));
+  for (const int k : {1, 2, 3, 7}) {
+    if (!call.given(k)) continue;
+    Ints starts(call.shape(k).size(), 0), ends = call.shape(k).sizes();
+    starts[0] = d;
+    ends[0] = d + 1;
+    over.invariants.push_back(call.graph.add("slice", {call[k]}, {{"starts", starts}, {"ends", ends}}));
+    operands[static_cast<size_t>(k)] =
+        body->input(fmt::format("operand{}", k), call.graph.type(over.invariants.back()));
+  }
+  onnx::ImportCall inside(call.node, call.opset, *body, std::move(operands), call.folder, call.nested);
+  std::vector<Value> next = step(inside, d, slices[0], state);
+  Value shown = next[0];
+  if (slices.size() > 1) {
+    const Value going = inside.b.broadcast(slices[1], {layer.batch, layer.hidden});
+    for (size_t k = 0; k < next.size(); ++k) next[k] = inside.b.select(going, next[k], state[k]);
+    shown = inside.b.select(going, shown, inside.fill(shown, 0));
+  }
+  next.push_back(shown);
+  body->set_outputs(next);
+  const Value first = ops::add_scan(call.graph, over, std::move(body));
+  for (size_t k = 0; k < next.size(); ++k) next[k] = {first.node, static_cast<int32_t>(k)};
+  return next;
+}
 
 /// Runs all directions; `states`: which operands the states begin with.
 std::vector<Value> run(onnx::ImportCall& call, const Layer& layer, const std::vector<int>& states,
                        const Step& step) {
   const std::string direction = call.text("direction", "forward");
-  const Lengths lengths{call, layer};
   std::vector<Value> outputs;                           // of each direction, [steps, 1, batch, hidden]
   std::vector<std::vector<Value>> last(states.size());  // of each state, [1, batch, hidden] of each direction
   for (int64_t d = 0; d < layer.directions; ++d) {
-    const bool backwards = direction == "reverse" || d == 1;
-    std::vector<Value> state;
-    for (const int k : states) state.push_back(initial(call, k, d, layer));
-    std::vector<Value> rows(static_cast<size_t>(layer.steps));
-    for (int64_t i = 0; i < layer.steps; ++i) {
-      const int64_t t = backwards ? layer.steps - 1 - i : i;
-      std::vector<Value> next = step(d, input_of(call, layer, t), state);
-      Value shown = next[0];
-      if (lengths.given) {
-        const Value going = lengths.going(t);
-        for (size_t k = 0; k < next.size(); ++k) next[k] = call.b.select(going, next[k], state[k]);
-        shown = call.b.select(going, shown, call.fill(shown, 0));
-      }
-      state = next;
-      rows[static_cast<size_t>(t)] = call.b.reshape(shown, {1, 1, layer.batch, layer.hidden});
-    }
-    outputs.push_back(call.concat(rows, 0));
+    const std::vector<Value> made = loop(call, layer, d, direction == "reverse" || d == 1, states, step);
+    outputs.push_back(call.b.reshape(made.back(), {layer.steps, 1, layer.batch, layer.hidden}));
     for (size_t k = 0; k < states.size(); ++k)
-      last[k].push_back(call.b.reshape(state[k], {1, layer.batch, layer.hidden}));
+      last[k].push_back(call.b.reshape(made[k], {1, layer.batch, layer.hidden}));
   }
   std::vector<Value> results{call.concat(outputs, 1)};
   if (layer.batch_first) results[0] = call.b.transpose(results[0], {2, 0, 1, 3});
@@ -122,14 +144,14 @@ std::vector<Value> run(onnx::ImportCall& call, const Layer& layer, const std::ve
   return results;
 }
 
-/// x · Wᵀ + bias of gates from…to; `recurrent`: the second half of the biases, and R.
-Value product(onnx::ImportCall& call, const Layer& layer, int64_t d, Value x, bool recurrent, int64_t from,
-              int64_t to, int64_t gates) {
+/// x · Wᵀ + bias of gates from…to; `recurrent`: the second half of the biases, and R. In a loop's body.
+Value product(onnx::ImportCall& call, const Layer& layer, Value x, bool recurrent, int64_t from, int64_t to,
+              int64_t gates) {
   const int64_t h = layer.hidden;
-  Value y = call.b.matmul(x, part(call, call[recurrent ? 2 : 1], d, from * h, to * h), false, true);
+  Value y = call.b.matmul(x, part(call, call[recurrent ? 2 : 1], 0, from * h, to * h), false, true);
   if (call.given(3)) {
     const int64_t offset = recurrent ? gates : 0;
-    y = call.b.add(y, part(call, call[3], d, (offset + from) * h, (offset + to) * h));
+    y = call.b.add(y, part(call, call[3], 0, (offset + from) * h, (offset + to) * h));
   }
   return y;
 }
@@ -142,54 +164,56 @@ Value gate(onnx::ImportCall& call, const Layer& layer, Value all, int64_t at) {
 
 MILLRACE_ONNX_IMPORT(RNN) {
   const Layer layer = layer_of(call);
-  return run(call, layer, {5}, [&](int64_t d, Value x, const std::vector<Value>& state) {
-    const Value sum = call.b.add(product(call, layer, d, x, false, 0, 1, 1),
-                                 product(call, layer, d, state[0], true, 0, 1, 1));
-    return std::vector<Value>{activation(call, clipped(call, sum), static_cast<size_t>(d), "Tanh")};
-  });
+  return run(
+      call, layer, {5}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
+        const Value sum =
+            in.b.add(product(in, layer, x, false, 0, 1, 1), product(in, layer, state[0], true, 0, 1, 1));
+        return std::vector<Value>{activation(in, clipped(in, sum), static_cast<size_t>(d), "Tanh")};
+      });
 }
 
 MILLRACE_ONNX_IMPORT(GRU) {
   const Layer layer = layer_of(call);
   const bool after = call.integer("linear_before_reset", 0) != 0;
-  return run(call, layer, {5}, [&](int64_t d, Value x, const std::vector<Value>& state) {
-    const auto first = static_cast<size_t>(2 * d);
-    const Value gates =
-        activation(call,
-                   clipped(call, call.b.add(product(call, layer, d, x, false, 0, 2, 3),
-                                            product(call, layer, d, state[0], true, 0, 2, 3))),
-                   first, "Sigmoid");
-    const Value update = gate(call, layer, gates, 0), reset = gate(call, layer, gates, 1);
-    const Value from_state = after ? call.b.mul(reset, product(call, layer, d, state[0], true, 2, 3, 3))
-                                   : product(call, layer, d, call.b.mul(reset, state[0]), true, 2, 3, 3);
-    const Value candidate =
-        activation(call, clipped(call, call.b.add(product(call, layer, d, x, false, 2, 3, 3), from_state)),
-                   first + 1, "Tanh");
-    // (1 − update) · candidate + update · state
-    return std::vector<Value>{call.b.add(candidate, call.b.mul(update, call.b.sub(state[0], candidate)))};
-  });
+  const int64_t h = layer.hidden;
+  return run(
+      call, layer, {5}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
+        const auto first = static_cast<size_t>(2 * d);
+        const Value from_x = product(in, layer, x, false, 0, 3, 3),
+                    from_h = product(in, layer, state[0], true, 0, after ? 3 : 2, 3);
+        const Value gates =
+            activation(in, clipped(in, in.b.add(in.part(from_x, 1, 0, 2 * h), in.part(from_h, 1, 0, 2 * h))),
+                       first, "Sigmoid");
+        const Value update = gate(in, layer, gates, 0), reset = gate(in, layer, gates, 1);
+        const Value from_state = after ? in.b.mul(reset, gate(in, layer, from_h, 2))
+                                       : product(in, layer, in.b.mul(reset, state[0]), true, 2, 3, 3);
+        const Value candidate =
+            activation(in, clipped(in, in.b.add(gate(in, layer, from_x, 2), from_state)), first + 1, "Tanh");
+        // (1 − update) · candidate + update · state
+        return std::vector<Value>{in.b.add(candidate, in.b.mul(update, in.b.sub(state[0], candidate)))};
+      });
 }
 
 MILLRACE_ONNX_IMPORT(LSTM) {
   const Layer layer = layer_of(call);
-  return run(call, layer, {5, 6}, [&](int64_t d, Value x, const std::vector<Value>& state) {
-    const auto first = static_cast<size_t>(3 * d);
-    const int64_t h = layer.hidden;
-    const Value all = call.b.add(product(call, layer, d, x, false, 0, 4, 4),
-                                 product(call, layer, d, state[0], true, 0, 4, 4));
-    const auto peeped = [&](Value sum, Value cell, int64_t at) {
-      return call.given(7) ? call.b.add(sum, call.b.mul(cell, part(call, call[7], d, at * h, (at + 1) * h)))
-                           : sum;
-    };
-    // In the order input, output, forget, cell.
-    const Value in =
-        activation(call, clipped(call, peeped(gate(call, layer, all, 0), state[1], 0)), first, "Sigmoid");
-    const Value forget =
-        activation(call, clipped(call, peeped(gate(call, layer, all, 2), state[1], 2)), first, "Sigmoid");
-    const Value candidate = activation(call, clipped(call, gate(call, layer, all, 3)), first + 1, "Tanh");
-    const Value cell = call.b.add(call.b.mul(forget, state[1]), call.b.mul(in, candidate));
-    const Value out =
-        activation(call, clipped(call, peeped(gate(call, layer, all, 1), cell, 1)), first, "Sigmoid");
-    return std::vector<Value>{call.b.mul(out, activation(call, cell, first + 2, "Tanh")), cell};
-  });
+  const int64_t h = layer.hidden;
+  return run(
+      call, layer, {5, 6}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
+        const auto first = static_cast<size_t>(3 * d);
+        const Value all =
+            in.b.add(product(in, layer, x, false, 0, 4, 4), product(in, layer, state[0], true, 0, 4, 4));
+        const auto peeped = [&](Value sum, Value cell, int64_t at) {
+          return in.given(7) ? in.b.add(sum, in.b.mul(cell, part(in, in[7], 0, at * h, (at + 1) * h))) : sum;
+        };
+        // In the order input, output, forget, cell.
+        const Value entering =
+            activation(in, clipped(in, peeped(gate(in, layer, all, 0), state[1], 0)), first, "Sigmoid");
+        const Value forget =
+            activation(in, clipped(in, peeped(gate(in, layer, all, 2), state[1], 2)), first, "Sigmoid");
+        const Value candidate = activation(in, clipped(in, gate(in, layer, all, 3)), first + 1, "Tanh");
+        const Value cell = in.b.add(in.b.mul(forget, state[1]), in.b.mul(entering, candidate));
+        const Value out =
+            activation(in, clipped(in, peeped(gate(in, layer, all, 1), cell, 1)), first, "Sigmoid");
+        return std::vector<Value>{in.b.mul(out, activation(in, cell, first + 2, "Tanh")), cell};
+      });
 }

@@ -11,8 +11,8 @@ using onnx::Item;
 
 namespace {
 
-/// The positions start, start + step … before end, by numpy's rules: first, last one's successor (in that
-/// direction) and step.
+/// The positions start, start + step … before end, by numpy's rules, except that what begins before the first
+/// place begins there, backwards too: first, last one's successor (in that direction) and step.
 struct Range {
   int64_t start, end, step;
   int64_t count() const {
@@ -24,7 +24,7 @@ struct Range {
 Range clipped(int64_t start, int64_t end, int64_t step, int64_t size) {
   const auto from_end = [&](int64_t at) { return at < 0 && at >= -size ? at + size : at; };
   const int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
-  start = std::clamp(from_end(start), step > 0 ? int64_t{0} : int64_t{-1}, most);
+  start = std::min(std::max<int64_t>(from_end(start), 0), most);
   end = end < -size ? least : std::clamp(from_end(end), least, most);
   return {start, end, step};
 }
