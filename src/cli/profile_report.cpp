@@ -52,10 +52,16 @@ std::string split_text(const Profile& p, const ProfileTitle& title) {
   std::string text = fmt::format("{}, {}\n{} steps measured; figures are means over the faster {}\n\n{}",
                                  title.name, title.detail, p.runs, p.counted, table.str());
   text += fmt::format("\n  {} items/s\n", number_text(static_cast<double>(title.items) / p.seconds));
-  text += fmt::format("  {} a step: {} GFLOP/s, {} of this machine's {} GFLOP/s in fp32\n",
+  double at_peak = 0;
+  bool narrow = false;
+  for (const LaunchProfile& launch : p.launches) {
+    at_peak += launch.roof.compute;
+    narrow = narrow || (launch.info.bits == 16 && launch.info.flops > 0 && p.machine.bf16_gflops > 0);
+  }
+  text += fmt::format("  {} a step: {} GFLOP/s, {} of this machine's {} GFLOP/s in fp32{}\n",
                       flops_text(p.flops()), rate_text(p.flops(), p.seconds),
-                      percent_text(p.flops() / p.seconds / 1e9 / p.machine.fp32_gflops),
-                      number_text(p.machine.fp32_gflops));
+                      percent_text(at_peak / p.seconds), number_text(p.machine.fp32_gflops),
+                      narrow ? fmt::format(" and {} in bf16", number_text(p.machine.bf16_gflops)) : "");
   text += fmt::format("  {} of operands and results a step: {} GB/s; a copy in RAM reaches {} GB/s\n",
                       bytes_text(p.bytes()), rate_text(p.bytes(), p.seconds),
                       number_text(p.machine.ram().gb_per_s));

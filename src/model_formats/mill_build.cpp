@@ -202,7 +202,8 @@ Graph whole_graph(const SessionModel& model, const Bindings& sizes) {
 constexpr int64_t kExamples[4][4] = {
     {37, 61, 53, 41}, {43, 59, 47, 71}, {67, 73, 83, 79}, {113, 101, 97, 127}};
 // Sizes that it is tried with, away from these.
-constexpr int64_t kSmaller[] = {23, 11, 5, 3, 2, 1}, kLarger[] = {300, 2100, 6007, 70001, 1000003};
+constexpr int64_t kSmaller[] = {32, 27, 23, 19, 16, 13, 11, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+constexpr int64_t kLarger[] = {300, 2100, 6007, 70001, 1000003};
 
 /// The text for any sizes of graphs that are each for some; nullopt where there is none.
 std::optional<std::string> learn_graphs(const std::vector<Bindings>& sizes, const std::vector<Graph>& graphs,
@@ -267,14 +268,25 @@ bool says_the_same(SessionModel model, const std::string& learnt, const Weights&
   return true;
 }
 
+int64_t constant_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (int i = 0; i < graph.size(); ++i)
+    if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
+  return bytes;
+}
+
 /// For which sizes of `name` the model does the same as for the examples. It is asked for its graph before
 /// any pass, where sizes are numbers and nothing else, unless the model itself treats some in another way (a
 /// least number of two, a slice that ends somewhere): the examples alone would not show that. For few it may
-/// be another graph that says the same (nothing is repeated for one); `says_the_same` tells. nullopt: not
-/// even for the sizes next to the examples.
-std::optional<std::pair<int64_t, int64_t>> same_for(
-    const SessionModel& model, const std::string& name, std::vector<Bindings> sizes,
-    std::vector<Graph> graphs, Weights& weights, const std::function<bool(const Bindings&)>& says_the_same) {
+/// be another graph that says the same (nothing is repeated for one); `says_the_same` tells.
+std::pair<int64_t, int64_t> same_for(const SessionModel& model, const std::string& name,
+                                     std::vector<Bindings> sizes, std::vector<Graph> graphs, Weights& weights,
+                                     const std::function<bool(const Bindings&)>& says_the_same) {
+  int64_t least = sizes[0][name], most = least;
+  for (const Bindings& example : sizes) {
+    least = std::min(least, example.at(name));
+    most = std::max(most, example.at(name));
+  }
   sizes.push_back(sizes[0]);
   graphs.emplace_back();
   const auto same = [&](int64_t size) {
@@ -288,17 +300,32 @@ std::optional<std::pair<int64_t, int64_t>> same_for(
       return false;  // it cannot be had for so many
     }
   };
-  const auto furthest = [&](std::span<const int64_t> tried) {
-    int64_t held = 0;
+  const auto go_on = [&](int64_t& held, std::span<const int64_t> tried) {
     for (const int64_t size : tried) {
       if (!same(size)) break;
       held = size;
+      // Constants that grow with the size (a mask) would fill the memory soon.
+      constexpr int64_t much = int64_t{1} << 25;
+      if (constant_bytes(graphs.back()) > constant_bytes(graphs[0]) + much) break;
     }
-    return held;
   };
-  const int64_t least = furthest(kSmaller), most = furthest(kLarger);
-  if (least == 0 || most == 0) return std::nullopt;
-  return std::pair(least, most);
+  go_on(least, kSmaller);
+  go_on(most, kLarger);
+  return {least, most};
+}
+
+/// Where the model decides something by its sizes, which examples of them show in part at best; else empty.
+std::string decided_by_sizes(const SessionModel& model, const std::vector<Bindings>& examples) {
+  if (!model.decisions) return {};
+  const std::vector<std::string> first = model.decisions(examples[0]);
+  for (const Bindings& sizes : examples) {
+    const std::vector<std::string> others = model.decisions(sizes);
+    for (size_t i = 0; i < std::max(first.size(), others.size()); ++i)
+      if (i >= first.size() || i >= others.size() || first[i] != others[i])
+        return fmt::format("its graph is not the same for all: it depends on {}",
+                           i < first.size() ? first[i] : others[i]);
+  }
+  return {};
 }
 
 /// The graph for any sizes between some of each dimension.
@@ -328,22 +355,18 @@ OpenGraph learn_graph(const SessionModel& model, CompileOptions compile, Weights
       plain.push_back(with_known_constants(whole_graph(model, own), weights));
       ready.push_back(with_known_constants(make_ready_untimed(plain.back(), compile), weights));
     }
+    open.why_not = decided_by_sizes(model, sizes);
+    if (!open.why_not.empty()) return open;
     const std::optional<std::string> learnt = learn_graphs(sizes, ready, all);
     if (!learnt) {
       open.why_not = "its graph is not the same for all";
       return open;
     }
     Weights tried = all;
-    for (const std::string& name : names) {
-      const auto range = same_for(model, name, sizes, plain, tried, [&](const Bindings& some) {
+    for (const std::string& name : names)
+      open.sizes[name] = same_for(model, name, sizes, plain, tried, [&](const Bindings& some) {
         return says_the_same(model, *learnt, all, compile, some);
       });
-      if (!range) {
-        open.why_not = fmt::format("its graph is another one for some sizes of '{}'", name);
-        return open;
-      }
-      open.sizes[name] = *range;
-    }
     weights = std::move(all);
     open.text = *learnt;
   } catch (const InternalError&) {

@@ -98,6 +98,9 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     session.constant_bytes += bytes_of(tensor);
   for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
   find_data_axes(*model, session);
+  session.decisions = [model, inputs = session.inputs](const Bindings& sizes) {
+    return read_for(*model, inputs, sizes).decisions;
+  };
   session.graph = [model, inputs = session.inputs, outputs = session.outputs, path](const Bindings& sizes) {
     onnx::Imported imported = read_for(*model, inputs, sizes);
     Graph& graph = imported.graph;

@@ -81,7 +81,7 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     # Nodes that depend on the batch.
     save(desk / "odd.onnx", [node("Shape", ["x"], ["s"]), node("Mod", ["s", "k"], ["m"]), node("Cast", ["m"], ["f"], to=1), node("Mul", ["x", "f"], ["y"])], [("x", 1, ["batch", 2])], [("y", 1, ["batch", 2])], [("k", np.array([3, 3], np.int64))])
     built = millrace("build", "odd.onnx", "-o", "odd.mill", cwd=desk).stdout
-    assert "other sizes cannot be run" in built
+    assert "other sizes cannot be run" in built and "depends on the node that gives 'm' (Mod)" in built
     np.save(desk / "four.npy", np.ones([4, 2], np.float32))
     assert "was not built for batch=4; it was for batch=1" in millrace("predict", "odd.mill", "four.npy", cwd=desk, code=1).stderr
     assert "built for fp32" in millrace("predict", "m.mill", "batch.npy", "--precision", "bf16", cwd=desk, code=1).stderr
@@ -102,6 +102,46 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     (desk / "bad.mill").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert "'weights'" in millrace("inspect", "bad.mill", "--verify", cwd=desk, code=1).stderr
     assert "no built model" in millrace("inspect", "model.onnx", "--verify", cwd=desk, code=1).stderr
+
+
+@pytest.mark.parametrize("decides", ["Min", "Equal", "Less", "Floor"])
+def test_models_that_decide_by_their_sizes_run_for_those_that_they_were_built_for(millrace, tmp_path, decides):
+    # At none of the sizes that the graph for others is learnt from it is another one.
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["n"], axis=0), node("Cast", ["n"], ["f"], to=1)]
+    if decides == "Min":
+        nodes += [node("Min", ["f", "limit"], ["by"])]
+    elif decides == "Floor":
+        nodes += [node("Div", ["f", "limit"], ["part"]), node("Floor", ["part"], ["whole"]), node("Add", ["whole", "limit"], ["by"])]
+    else:
+        nodes += [node(decides, ["f", "limit"], ["c"]), node("Where", ["c", "f", "limit"], ["by"])]
+    constants = [("one", np.array(1, np.int64)), ("limit", np.array(7 if decides == "Less" else 140, np.float32))]
+    save(tmp_path / "m.onnx", [*nodes, node("Mul", ["x", "by"], ["y"])], [("x", 1, ["batch", "n"])], [("y", 1, ["batch", "n"])], constants)
+    said = millrace("build", "m.onnx", "-o", "m.mill", "--sizes", "batch=1,n=140", cwd=tmp_path).stdout
+    assert f"({decides}), given" in said
+    for size, built in ((140, True), (150, False)):
+        np.save(tmp_path / "x.npy", np.ones([1, size], np.float32))
+        right = millrace("predict", "m.onnx", "x.npy", "--json", cwd=tmp_path).stdout
+        if built:
+            assert millrace("predict", "m.mill", "x.npy", "--json", cwd=tmp_path).stdout == right
+        else:
+            assert "was not built for" in millrace("predict", "m.mill", "x.npy", "--json", cwd=tmp_path, code=1).stderr
+
+
+def test_what_is_made_of_sums_and_products_of_sizes_is_for_any(millrace, tmp_path):
+    # As exporters write it: −1 where a size is to stay, a share of a size that has nothing to round.
+    nodes = [
+        node("Shape", ["x"], ["s"]), node("Equal", ["s", "minus"], ["same"]), node("Where", ["same", "ones", "s"], ["to"]), node("Expand", ["bias", "to"], ["wide"]),
+        node("Gather", ["s", "one"], ["n"], axis=0), node("Mul", ["n", "four"], ["m"]), node("Div", ["m", "two"], ["d"]), node("Cast", ["d"], ["f"], to=1),
+        node("Add", ["x", "wide"], ["z"]), node("Mul", ["z", "f"], ["y"]),
+    ]
+    numbers = {"minus": [-1, -1], "ones": [1, 1], "one": 1, "four": 4, "two": 2}
+    constants = [(name, np.array(value, np.int64)) for name, value in numbers.items()] + [("bias", np.ones([1, 1], np.float32))]
+    save(tmp_path / "m.onnx", nodes, [("x", 1, ["batch", "n"])], [("y", 1, ["batch", "n"])], constants)
+    assert "other sizes will be compiled" in millrace("build", "m.onnx", "-o", "m.mill", "--sizes", "batch=2,n=8", cwd=tmp_path).stdout
+    assert "batch from 1 to 70001, n from 1 to 70001" in millrace("inspect", "m.mill", cwd=tmp_path).stdout
+    for shape in ((1, 1), (1, 9), (7, 300)):
+        np.save(tmp_path / "x.npy", np.ones(shape, np.float32))
+        assert np.all(np.array(json.loads(millrace("predict", "m.mill", "x.npy", "--json", cwd=tmp_path).stdout.splitlines()[0])["y"]) == 4 * shape[1])
 
 
 def test_run_folders_are_built_too(millrace, tmp_path):

@@ -1,5 +1,5 @@
-"""RNN, GRU and LSTM of ONNX files, in all directions, with lengths and states of their own, beside ONNX Runtime;
-of any number of steps when they are built."""
+"""RNN, GRU and LSTM of ONNX files in all directions, with lengths and states, beside ONNX Runtime; built ones
+ones run for any number of steps."""
 
 import json
 
@@ -51,3 +51,19 @@ def test_recurrent_layers_say_what_onnx_runtime_says(millrace, tmp_path, op, dir
             got = json.loads(millrace("predict", model, tmp_path / "x.npz", "--json").stdout)
             for name, values in right.items():
                 assert np.allclose(got[name], values, atol=1e-5), (name, steps, batch)
+
+
+def test_operands_that_do_not_fit_each_other_are_refused(millrace, tmp_path):
+    weights = {"w": (1, 4 * HIDDEN, WIDE), "r": (1, 4 * HIDDEN, HIDDEN), "b": (1, 8 * HIDDEN)}
+    np.save(tmp_path / "x.npy", np.zeros((3, 2, WIDE), np.float32))
+    for wrong, direction, error in (
+        ({}, "backward", "the direction backward is not known"),
+        ({}, "bidirectional", "its weights of the input are [1, 24, 5], not [2, 24, 5]"),
+        ({"r": (1, 4 * HIDDEN, 5)}, "forward", "its weights of the input are [1, 24, 5], not [1, 20, 5]"),
+        ({"w": (1, 5 * HIDDEN, WIDE)}, "forward", "its weights of the input are [1, 30, 5], not [1, 24, 5]"),
+        ({"b": (1, 9 * HIDDEN)}, "forward", "its biases are [1, 54], not [1, 48]"),
+    ):
+        made = node("LSTM", ["x", "w", "r", "b"], ["y"], hidden_size=HIDDEN, direction=direction)
+        constants = [(name, np.zeros(shape, np.float32)) for name, shape in {**weights, **wrong}.items()]
+        save(tmp_path / "m.onnx", [made], [("x", 1, ["steps", 2, WIDE])], [("y", 1, None)], constants)
+        assert error in millrace("predict", "m.onnx", "x.npy", "--json", cwd=tmp_path, code=1).stderr

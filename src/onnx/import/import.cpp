@@ -14,6 +14,7 @@
 #include "onnx/import/control.h"
 #include "onnx/import/folded.h"
 #include "onnx/import/ranks.h"
+#include "onnx/import/size_decisions.h"
 
 namespace millrace::onnx {
 namespace {
@@ -412,11 +413,20 @@ class Importer : public NestedGraphs {
       return run(one);
     };
     if (all_known(graph(), operands) && !takes_graphs(node))
-      if (std::optional<Items> constants = folded(graph(), operands, write)) return std::move(*constants);
+      if (std::optional<Items> constants = folded(graph(), operands, write)) {
+        note_decision(node, operands, *constants);
+        return std::move(*constants);
+      }
     Items results = write(graph(), operands);
+    note_decision(node, operands, results);
     ImportCall one(node, opset, graph(), operands, model_.folder, *this);
     add_bounds(one, results, write);
     return results;
+  }
+
+  void note_decision(const NodeProto& node, const Items& operands, Items& results) {
+    const std::string given = follow_sizes(graph(), node, operands, results);
+    if (!given.empty()) result_.decisions.push_back(told(node) + ", given" + given);
   }
 
   static Items element_wise(ImportCall& call, const Operator& op) {

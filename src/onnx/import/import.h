@@ -28,6 +28,10 @@ struct Imported {
   /// "name.0", "name.1" ….
   Graph graph;
   std::vector<Item> outputs;  // the model's: values of the graph
+  /// What was decided from the sizes of tensors by more than sums and products (a smaller one of two, whether
+  /// two are equal): the nodes, with what they were given, in order. For other sizes the graph is made in
+  /// another way only where these differ.
+  std::vector<std::string> decisions;
   /// Of a model that is to be trained on: its batch norms. The last input of its graph of training is a
   /// random key ("random", i64[2]).
   std::vector<LearningNorm> norms;

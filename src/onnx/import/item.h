@@ -30,6 +30,7 @@ struct Item {
     Array least, most;
   };
   std::shared_ptr<const Between> between;
+  bool of_sizes = false;  // a known tensor that was computed from the sizes of others
 
   Item() = default;
   Item(Value tensor)

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cctype>
 #include <functional>
 #include <memory>
 
@@ -16,14 +18,31 @@ struct Layer {
   bool batch_first;
 };
 
-Layer layer_of(onnx::ImportCall& call) {
+/// `gates`: how many products of the width of the state there are.
+Layer layer_of(onnx::ImportCall& call, int64_t gates) {
   if (call.rank(0) != 3 || call.rank(2) != 3)
     call.refuse("its input or weights have another number of dimensions than 3");
   const bool batch_first = call.integer("layout", 0) != 0;
   const Ints s = call.shape(0).sizes();
-  Layer layer{s[batch_first ? 1 : 0], s[batch_first ? 0 : 1], call.shape(2)[2].size(),
-              call.shape(1)[0].size(), batch_first};
+  const std::string direction = call.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    call.refuse("the direction " + direction + " is not known");
+  const int64_t h = call.shape(2)[2].size(), d = direction == "bidirectional" ? 2 : 1;
+  Layer layer{s[batch_first ? 1 : 0], s[batch_first ? 0 : 1], h, d, batch_first};
   if (layer.steps < 1) call.refuse("it has no steps");
+  const auto need = [&](int k, const char* what, const Shape& shape) {
+    if (call.given(k) && call.shape(k) != shape)
+      call.refuse(fmt::format("its {} are {}, not {}", what, call.shape(k).str(), shape.str()));
+  };
+  const Shape state = batch_first ? Shape{layer.batch, d, h} : Shape{d, layer.batch, h};
+  need(1, "weights of the input", {d, gates * h, s[2]});
+  need(2, "weights of the state", {d, gates * h, h});
+  need(3, "biases", {d, 2 * gates * h});
+  need(4, "lengths", {layer.batch});
+  need(5, "first states", state);
+  need(6, "first cells", state);
+  need(7, "peepholes", {d, 3 * h});
+  if (call.integer("hidden_size", h) != h) call.refuse("its weights have another width than its states");
   if (call.integer("input_forget", 0) != 0) call.refuse("coupled gates are not known");
   return layer;
 }
@@ -44,7 +63,10 @@ Value part(onnx::ImportCall& call, Value x, int64_t d, int64_t from, int64_t to)
 Value activation(onnx::ImportCall& call, Value x, size_t at, const char* fallback) {
   const std::vector<std::string> names =
       call.has("activations") ? call.attribute("activations").texts : std::vector<std::string>{};
-  const std::string name = at < names.size() ? names[at] : fallback;
+  std::string name = at < names.size() ? names[at] : fallback;
+  // In any case of letters.
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   if (name == "Sigmoid") return call.graph.add("sigmoid", {x});
   if (name == "Tanh") return call.graph.add("tanh", {x});
   if (name == "Relu") return call.graph.add("relu", {x});
@@ -163,7 +185,7 @@ Value gate(onnx::ImportCall& call, const Layer& layer, Value all, int64_t at) {
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(RNN) {
-  const Layer layer = layer_of(call);
+  const Layer layer = layer_of(call, 1);
   return run(
       call, layer, {5}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
         const Value sum =
@@ -173,7 +195,7 @@ MILLRACE_ONNX_IMPORT(RNN) {
 }
 
 MILLRACE_ONNX_IMPORT(GRU) {
-  const Layer layer = layer_of(call);
+  const Layer layer = layer_of(call, 3);
   const bool after = call.integer("linear_before_reset", 0) != 0;
   const int64_t h = layer.hidden;
   return run(
@@ -195,7 +217,7 @@ MILLRACE_ONNX_IMPORT(GRU) {
 }
 
 MILLRACE_ONNX_IMPORT(LSTM) {
-  const Layer layer = layer_of(call);
+  const Layer layer = layer_of(call, 4);
   const int64_t h = layer.hidden;
   return run(
       call, layer, {5, 6}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {

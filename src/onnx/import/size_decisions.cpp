@@ -1,0 +1,127 @@
+#include "onnx/import/size_decisions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace millrace::onnx {
+namespace {
+
+/// What is computed of sizes by these is made of sums and products of them, whatever they are.
+bool keeps_formulas(std::string_view op) {
+  static const std::set<std::string_view> such = {"Add",
+                                                  "Concat",
+                                                  "Expand",
+                                                  "Flatten",
+                                                  "Gather",
+                                                  "GatherElements",
+                                                  "GatherND",
+                                                  "Identity",
+                                                  "Mul",
+                                                  "Neg",
+                                                  "ReduceSum",
+                                                  "ReduceProd",
+                                                  "Reshape",
+                                                  "Shape",
+                                                  "Size",
+                                                  "Slice",
+                                                  "Split",
+                                                  "Squeeze",
+                                                  "Sub",
+                                                  "Sum",
+                                                  "Tile",
+                                                  "Transpose",
+                                                  "Unsqueeze",
+                                                  "Where",
+                                                  "Cast",
+                                                  "Floor",
+                                                  "Ceil",
+                                                  "Round",
+                                                  "Div",
+                                                  "SequenceAt",
+                                                  "ScatterElements",
+                                                  "ScatterND",
+                                                  "ConcatFromSequence",
+                                                  "SequenceConstruct",
+                                                  "SplitToSequence"};
+  return such.contains(op);
+}
+
+bool all_of(const Array& array, const auto& holds) {
+  for (int64_t i = 0; i < array.count(); ++i)
+    if (!holds(array.at(i))) return false;
+  return true;
+}
+
+const Array* known(const Graph& graph, const Item& item) {
+  return item.form == Item::Form::tensor ? graph.constant_value(item.value) : nullptr;
+}
+
+/// Whether a node that rounds had nothing to round.
+bool rounds_nothing(const Graph& graph, const NodeProto& node, const Items& operands, const Items& results) {
+  const Array* const x = known(graph, operands[0]);
+  const Array* const y = results.empty() ? nullptr : known(graph, results[0]);
+  if (!x || !y) return false;
+  if (node.op_type == "Div") {
+    const Array* const by = known(graph, operands[1]);
+    if (!by || x->dtype().is_float()) return true;
+    for (int64_t i = 0; i < y->count(); ++i) {
+      // Where they are broadcast, only single numbers are followed.
+      const int64_t of_x = x->count() == y->count() ? i : 0, of_by = by->count() == y->count() ? i : 0;
+      if (y->at(i) * by->at(of_by) != x->at(of_x)) return false;
+    }
+    return true;
+  }
+  if (node.op_type == "Cast" && y->dtype() == boolean) return false;
+  if (x->count() != y->count()) return false;
+  for (int64_t i = 0; i < x->count(); ++i)
+    if (x->at(i) != y->at(i) && (!y->dtype().is_float() || node.op_type != "Cast")) return false;
+  return true;
+}
+
+/// Sizes are compared with what none can be: −1, which stands for "as it is".
+bool compares_with_negatives(const Graph& graph, const NodeProto& node, const Items& operands) {
+  if (node.op_type != "Equal" || operands.size() != 2) return false;
+  const auto sizes = [&](const Item& item) {
+    const Array* const array = known(graph, item);
+    return item.of_sizes && array && all_of(*array, [](double x) { return x >= 0; });
+  };
+  const auto negative = [&](const Item& item) {
+    const Array* const array = known(graph, item);
+    return !item.of_sizes && array && all_of(*array, [](double x) { return x < 0; });
+  };
+  return (sizes(operands[0]) && negative(operands[1])) || (sizes(operands[1]) && negative(operands[0]));
+}
+
+}  // namespace
+
+std::string follow_sizes(const Graph& graph, const NodeProto& node, const Items& operands, Items& results) {
+  const std::string_view op = node.op_type;
+  const bool measures = (op == "Shape" || op == "Size") && !operands.empty() && !known(graph, operands[0]);
+  const bool of_sizes =
+      std::any_of(operands.begin(), operands.end(), [](const Item& x) { return x.of_sizes; });
+  if (!measures && !of_sizes) return {};
+  // What is left to the program is computed from the sizes that it is run for.
+  const bool all_known = std::all_of(results.begin(), results.end(),
+                                     [&](const Item& x) { return !x.is_something() || known(graph, x); });
+  if (!all_known || results.empty()) return {};
+  const bool rounds = op == "Div" || op == "Cast" || op == "Floor" || op == "Ceil" || op == "Round";
+  if (compares_with_negatives(graph, node, operands)) return {};
+  if (keeps_formulas(op) && (!rounds || rounds_nothing(graph, node, operands, results))) {
+    for (Item& each : results) each.of_sizes = true;
+    return {};
+  }
+  // As many zeros or numbers as a size says are a constant of that size.
+  if (op == "ConstantOfShape" || op == "Range" || op == "EyeLike" || op == "OneHot") return {};
+  std::string given;
+  for (const Item& each : operands)
+    if (const Array* const array = known(graph, each))
+      for (int64_t i = 0; i < std::min<int64_t>(array->count(), 64); ++i)
+        given += fmt::format(" {}", array->at(i));
+  return given;
+}
+
+}  // namespace millrace::onnx
