@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fmt/core.h>
 #include <optional>
 #include <system_error>
@@ -190,6 +191,8 @@ int run_command_line(int argc, char** argv) {
     print_error(error.what());
   } catch (const std::bad_alloc&) {
     print_error("out of memory: a smaller train.batch, data.cache_mb or model needs less");
+  } catch (const std::filesystem::filesystem_error& error) {
+    print_error(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::system_error& error) {
     print_error(error.what());
   } catch (const std::exception& error) {

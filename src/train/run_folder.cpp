@@ -123,18 +123,20 @@ bool RunFolder::in_use() const {
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  if (fs::exists(path / "recipe.toml")) return RunFolder(path);
-  for (std::error_code none; const auto& entry : fs::directory_iterator(path, none))
-    if (entry.path().filename().string().starts_with("seed-") && fs::exists(entry.path() / "recipe.toml"))
+  std::error_code error;  // what cannot be looked at (a link to itself) is no run
+  if (fs::exists(path / "recipe.toml", error)) return RunFolder(path);
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (entry.path().filename().string().starts_with("seed-") &&
+        fs::exists(entry.path() / "recipe.toml", error))
       fail<InputError>(
           "{0} holds runs of several seeds: name one, such as {1} (to go on with all of them: "
           "millrace train RECIPE --seeds N --resume --out {0})",
           path.string(), entry.path().string());
-  if (fs::exists(path)) fail<InputError>("{} is no run folder: it has no recipe.toml", path.string());
+  if (fs::exists(path, error)) fail<InputError>("{} is no run folder: it has no recipe.toml", path.string());
   std::vector<std::string> runs;
-  std::error_code error;
   for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error))
-    if (fs::exists(entry.path() / "recipe.toml")) runs.push_back(entry.path().lexically_normal().string());
+    if (fs::exists(entry.path() / "recipe.toml", error))
+      runs.push_back(entry.path().lexically_normal().string());
   fail<InputError>("there is no run folder {}{}", path.string(),
                    runs.empty() ? "" : fmt::format("; did you mean {}?", nearest(path.string(), runs)));
 }

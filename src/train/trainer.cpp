@@ -135,6 +135,7 @@ int Trainer::views() const { return task::views_of(state_->task); }
 
 void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
   program();
+  state_->rehearsing = true;
   StepMarks marks;
   do {
     if (!state_->one_step(&marks)) return;

@@ -62,7 +62,7 @@ std::string TrainerState::why_bad(double loss) const {
 void TrainerState::judge_step(double loss) {
   if (step->sound()) {
     bad_in_row = 0;
-    if (recipe().train.loss_spike > 0) losses.add(loss);
+    if (recipe().train.loss_spike > 0 && !rehearsing) losses.add(loss);
     return;
   }
   const task::Recipe::Train& train = recipe().train;

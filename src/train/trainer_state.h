@@ -91,7 +91,8 @@ struct TrainerState {
   std::unique_ptr<CheckpointWriter> writer;      // from the first checkpoint on that is written aside
   int64_t bad_listed = 0, bad_tests_listed = 0;  // counts when last looked at
 
-  LossWatch losses;  // with train.loss_spike
+  LossWatch losses;         // with train.loss_spike
+  bool rehearsing = false;  // steps are only timed: they go on as long as that takes, whatever the loss
   int64_t bad_in_row = 0, bad_in_epoch = 0;
   int64_t bad_steps = 0, rollbacks = 0;  // of the whole run: those skipped, and those gone back from
   double rollback_factor = 1;            // of the rate

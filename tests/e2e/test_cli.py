@@ -39,6 +39,16 @@ def test_output_to_a_full_disk_is_an_error(binary, tmp_path):
     assert "defect" not in result.stderr
 
 
+def test_links_to_themselves_and_names_that_are_too_long_are_named(millrace, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    assert millrace("predict", "nope", "x.csv", cwd=tmp_path, code=1).stderr == "error: there is no run folder nope\n"
+    for words in (["diff", "loop", "loop"], ["train", "loop.toml", "--out", "loop"], ["predict", "loop", "x.csv"]):
+        assert "filesystem" not in millrace(*words, cwd=tmp_path, code=1).stderr
+    name = "n" * 300
+    assert millrace("train", "r.toml", "--out", name, cwd=tmp_path, code=1).stderr.startswith("error: ")
+    assert "filesystem" not in millrace("predict", name, "x.csv", cwd=tmp_path, code=1).stderr
+
+
 def test_a_missing_data_folder_says_what_to_set(millrace, tmp_path):
     result = millrace("train", "examples/mnist.toml", "--out", tmp_path / "run", code=1,
                       env={"MILLRACE_DATA": str(tmp_path / "nowhere")})

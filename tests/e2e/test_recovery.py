@@ -146,6 +146,10 @@ def tensors(path):
         return {name: file.get_tensor(name) for name in file.keys()}
 
 
+def test_an_estimate_times_steps_whatever_their_losses(recipe, millrace):
+    assert "epoch" in millrace("estimate", recipe("1"), "train.loss_spike=0.001").stdout
+
+
 def test_a_rollback_takes_the_checkpoints_weights_and_a_lower_rate(recipe, binary, millrace, tmp_path):
     path, told = recipe("1e30"), ("train.on_bad_step=rollback", "train.rollback_lr=0.25", "train.checkpoint_steps=10", "train.epochs=3.2",
                                   "train.keep_checkpoints=1000")
