@@ -112,6 +112,16 @@ def test_commands_and_code_of_the_page_run_in_their_order(millrace, desk, monkey
     assert capsys.readouterr().out.strip() == str(mine)
 
 
+def test_code_of_the_page_gives_columns_that_become_several_once(millrace, desk, monkeypatch, capsys):
+    millrace("train", "people.toml", "input.bins=4", "train.epochs=1", "--out", "runs/bins", cwd=desk)
+    millrace("export", "runs/bins", "bins.onnx", cwd=desk)
+    monkeypatch.chdir(desk)
+    (code,) = blocks("docs/predict.md", "python")
+    exec(code.replace("people.onnx", "bins.onnx"), {})
+    mine = [row["class"] for row in predictions(millrace, desk, "runs/bins", "people.csv")]
+    assert capsys.readouterr().out.strip() == str(mine)
+
+
 def test_an_exported_model_of_a_table_takes_it_as_it_is(millrace, desk):
     session = onnxruntime.InferenceSession(desk / "runs/people/model.onnx")
     inputs = {i.name: (i.type, i.shape) for i in session.get_inputs()}
