@@ -8,10 +8,13 @@
 
 namespace millrace {
 
+/// The text with each byte 0 written as \0: a message is a C string for who catches it, and would end there.
+std::string as_message(std::string text);
+
 /// Throws `E` with a formatted message: `fail<InputError>("no class {}", name)`.
 template <typename E, typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> pattern, Args&&... args) {
-  throw E(fmt::format(pattern, std::forward<Args>(args)...));
+  throw E(as_message(fmt::format(pattern, std::forward<Args>(args)...)));
 }
 
 }  // namespace millrace

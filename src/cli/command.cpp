@@ -71,10 +71,9 @@ std::string near_flag(const CLI::App& app, const std::vector<std::string>& unexp
 
 /// Output that could not be written (a full disk) is an error, found at the latest here; that its reader is
 /// gone is none.
-void require_written() {
-  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
-  if (!written && !interrupted()) fail<IoError>("the output could not be written in full: is the disk full?");
-}
+bool all_written() { return (std::fflush(stdout) == 0 && !std::ferror(stdout)) || interrupted(); }
+
+constexpr const char* not_written = "the output could not be written in full: is the disk full?";
 
 }  // namespace
 
@@ -166,7 +165,12 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      const int code = app.exit(error);
+      if (all_written()) return code;
+      print_error(not_written);
+      return 1;
+    }
     print_error(error.what() + near_flag(app, app.remaining(true)));
     for (CLI::App* sub : app.get_subcommands())
       fmt::print(stderr, "{} --help shows how it is used\n", full_name(*sub));
@@ -184,7 +188,7 @@ int run_command_line(int argc, char** argv) {
     for (size_t i = 0; i < subcommands.size(); ++i)
       if (subcommands[i]->parsed()) {
         const int code = actions[i]();
-        require_written();
+        if (!all_written()) fail<IoError>("{}", not_written);
         return code;
       }
   } catch (const Error& error) {

@@ -32,11 +32,11 @@ def test_errors_exit_with_1_and_no_colour_off_a_terminal(millrace, tmp_path):
 
 
 def test_output_to_a_full_disk_is_an_error(binary, tmp_path):
-    with open("/dev/full", "w") as full:
-        result = subprocess.run([binary, "letters", tmp_path / "x", "--train", "20", "--test", "10"], stdout=full,
-                                stderr=subprocess.PIPE, text=True)
-    assert result.returncode == 1 and "could not be written" in result.stderr
-    assert "defect" not in result.stderr
+    for words in (["letters", tmp_path / "x", "--train", "20", "--test", "10"], ["--help"], ["train", "--help"], ["--version"]):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([binary, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert result.returncode == 1 and "could not be written" in result.stderr, words
+        assert "defect" not in result.stderr
 
 
 def test_links_to_themselves_and_names_that_are_too_long_are_named(millrace, tmp_path):

@@ -128,6 +128,14 @@ def test_jsonl(millrace, tmp_path):
 # ---- LIBSVM and text ---------------------------------------------------------------------------------------
 
 
+def test_what_is_wrong_with_a_line_or_a_column_is_said_of_it(millrace, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"a": 1, "label": "x"}\n{"a": 1, "label": y}\n')
+    error = millrace("data", "head", "bad.jsonl", cwd=tmp_path, code=1).stderr
+    assert "at its character 19" in error and "line 1" not in error
+    (tmp_path / "empty.csv").write_text("a,label\n1,\n2,\n3,\n")
+    assert "the column 'label' has no value in any sample" in millrace("init", "empty.csv", cwd=tmp_path, code=1).stderr
+
+
 @pytest.mark.parametrize("name", ["rank.train", "rank.test"])
 def test_libsvm_with_queries(millrace, data, name):
     sizes = [int(line) for line in open(data / "ranking" / f"{name}.query")]

@@ -91,7 +91,11 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
     wrong = error.what();
-    wrong = "is no JSON: " + wrong.substr(std::min(wrong.find("] ") + 2, wrong.size()));
+    wrong = wrong.substr(std::min(wrong.find("] ") + 2, wrong.size()));
+    // Each line is a text of its own, so "line 1" would be misunderstood.
+    constexpr std::string_view place = "parse error at line 1, column ";
+    if (wrong.starts_with(place)) wrong = "at its character " + wrong.substr(place.size());
+    wrong = "is no JSON: " + wrong;
     return false;
   }
 

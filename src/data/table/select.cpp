@@ -188,9 +188,12 @@ std::vector<int64_t> matching(const Dataset& dataset, const Query& query) {
 
 std::vector<int64_t> chosen(const Dataset& dataset, const Query& query) {
   std::vector<int64_t> samples = matching(dataset, query);
-  if (samples.empty())
-    fail<InputError>("{}: no sample matches the condition {}", dataset.path(), query.text());
-  return samples;
+  if (!samples.empty()) return samples;
+  for (const Column& column : dataset.columns())
+    if (query.text() == has_a_value(column.name))
+      fail<InputError>("{}: the column '{}' has no value in any sample; choose another one", dataset.path(),
+                       column.name);
+  fail<InputError>("{}: no sample matches the condition {}", dataset.path(), query.text());
 }
 
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples) {
