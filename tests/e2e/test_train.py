@@ -214,19 +214,18 @@ def test_threads_do_not_change_results(whole, recipe, millrace, tmp_path):
 
 
 @pytest.mark.parametrize("kills, changes", [([3], []), ([10, 30, 31, 60], []), ([10, 30], ["train.accumulate=2"])])
-def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, whole, millrace, tmp_path, kills, changes):
-    if changes:
-        whole = tmp_path / "whole"
-        millrace("train", recipe, *changes, "--out", whole)
-        epochs = [line for line in metric_lines(whole) if "test/accuracy" in line]
-        assert epochs[-1]["train/loss"] < epochs[0]["train/loss"]
-    run = tmp_path / "run"
+def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, millrace, tmp_path, kills, changes):
+    changes = ["train.epochs=20", *changes]  # many more steps than until the last kill, which may come late
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    millrace("train", recipe, *changes, "--out", whole)
+    epochs = [line for line in metric_lines(whole) if "test/accuracy" in line]
+    assert epochs[-1]["train/loss"] < epochs[0]["train/loss"]
     for number, step in enumerate(kills):
         process = start(binary, "train", *([recipe, *changes, "--out", run] if number == 0 else [run, "--resume"]))
         wait_for_step(process, run, step)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert steps_logged(run) < 75
+    assert steps_logged(run) < steps_logged(whole)
     millrace("train", run, "--resume")
     assert_same_run(whole, run)
 
