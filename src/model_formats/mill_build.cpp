@@ -181,20 +181,27 @@ Graph without_constants(const Graph& graph, Weights& weights, const std::vector<
   return rewrite.finish();
 }
 
-/// The model's graph, with weights beside it as constants, to be folded and packed.
-Graph whole_graph(const SessionModel& model, const Bindings& sizes) {
-  Graph graph = model.graph(sizes);
-  if (model.weights.empty()) return graph;
+/// The graph with constants in the place of those inputs for which `constant` gives one, by their numbers.
+Graph with_constants(const Graph& graph, const std::function<const Array*(size_t)>& constant) {
   Rewriter rewrite(graph);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value input = graph.inputs()[i];
-    const bool given = i < model.inputs.size();
-    rewrite.set(input, given ? rewrite.graph().input(graph.input_names()[i], graph.type(input))
-                             : rewrite.graph().constant(model.weights.at(i - model.inputs.size())));
+    const Array* const known = constant(i);
+    rewrite.set(input, known ? rewrite.graph().constant(*known)
+                             : rewrite.graph().input(graph.input_names()[i], graph.type(input)));
   }
   for (int i = 0; i < graph.size(); ++i)
     if (!graph.is_input({i, 0})) rewrite.copy(i);
   return rewrite.finish();
+}
+
+/// The model's graph, with weights beside it as constants, to be folded and packed.
+Graph whole_graph(const SessionModel& model, const Bindings& sizes) {
+  Graph graph = model.graph(sizes);
+  if (model.weights.empty()) return graph;
+  return with_constants(graph, [&](size_t i) {
+    return i < model.inputs.size() ? nullptr : &model.weights.at(i - model.inputs.size());
+  });
 }
 
 // Sizes that a graph for any is learnt from: so large that nothing is folded for being small, and no
@@ -246,19 +253,11 @@ bool says_the_same(SessionModel model, const std::string& learnt, const Weights&
   open.compile.ready = true;
   open.graph = [&](const Bindings& asked) {
     const Graph graph = Graph::parse(text_at(learnt, asked));
-    Rewriter rewrite(graph);
-    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    return with_constants(graph, [&](size_t i) {
       const std::string& name = graph.input_names()[i];
-      const Type& type = graph.type(graph.inputs()[i]);
-      if (name.starts_with(kConstant))
-        rewrite.set(graph.inputs()[i],
-                    rewrite.graph().constant(weights.arrays().at(std::stoul(name.substr(kConstant.size())))));
-      else
-        rewrite.set(graph.inputs()[i], rewrite.graph().input(name, type));
-    }
-    for (int i = 0; i < graph.size(); ++i)
-      if (!graph.is_input({i, 0})) rewrite.copy(i);
-    return rewrite.finish();
+      return name.starts_with(kConstant) ? &weights.arrays().at(std::stoul(name.substr(kConstant.size())))
+                                         : nullptr;
+    });
   };
   const std::vector<Array> should = Session(std::move(model)).run(inputs),
                            is = Session(std::move(open)).run(inputs);
@@ -351,12 +350,14 @@ OpenGraph learn_graph(const SessionModel& model, CompileOptions compile, Weights
         const size_t place = own.size();
         own[name] = example[place % 4];
       }
+    }
+    open.why_not = decided_by_sizes(model, sizes);
+    if (!open.why_not.empty()) return open;
+    for (const Bindings& own : sizes) {
       compile.bindings = own;
       plain.push_back(with_known_constants(whole_graph(model, own), weights));
       ready.push_back(with_known_constants(make_ready_untimed(plain.back(), compile), weights));
     }
-    open.why_not = decided_by_sizes(model, sizes);
-    if (!open.why_not.empty()) return open;
     const std::optional<std::string> learnt = learn_graphs(sizes, ready, all);
     if (!learnt) {
       open.why_not = "its graph is not the same for all";

@@ -123,11 +123,14 @@ bool RunFolder::in_use() const {
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  std::error_code error;  // what cannot be looked at (a link to itself) is no run
-  if (fs::exists(path / "recipe.toml", error)) return RunFolder(path);
+  std::error_code error;
+  const auto has_recipe =
+      [&](const fs::path& folder) {  // what cannot be looked at (a link to itself) has none
+        return fs::exists(folder / "recipe.toml", error);
+      };
+  if (has_recipe(path)) return RunFolder(path);
   for (const auto& entry : fs::directory_iterator(path, error))
-    if (entry.path().filename().string().starts_with("seed-") &&
-        fs::exists(entry.path() / "recipe.toml", error))
+    if (entry.path().filename().string().starts_with("seed-") && has_recipe(entry.path()))
       fail<InputError>(
           "{0} holds runs of several seeds: name one, such as {1} (to go on with all of them: "
           "millrace train RECIPE --seeds N --resume --out {0})",
@@ -135,8 +138,7 @@ RunFolder RunFolder::open(const fs::path& path) {
   if (fs::exists(path, error)) fail<InputError>("{} is no run folder: it has no recipe.toml", path.string());
   std::vector<std::string> runs;
   for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error))
-    if (fs::exists(entry.path() / "recipe.toml", error))
-      runs.push_back(entry.path().lexically_normal().string());
+    if (has_recipe(entry.path())) runs.push_back(entry.path().lexically_normal().string());
   fail<InputError>("there is no run folder {}{}", path.string(),
                    runs.empty() ? "" : fmt::format("; did you mean {}?", nearest(path.string(), runs)));
 }

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM of ONNX files in all directions, with lengths and states, beside ONNX Runtime; built ones
+"""RNN, GRU and LSTM of ONNX files in all directions, with lengths and states, beside ONNX Runtime; built
 ones run for any number of steps."""
 
 import json

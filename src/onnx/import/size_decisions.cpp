@@ -1,10 +1,9 @@
 #include "onnx/import/size_decisions.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <string_view>
 
+#include "base/contains.h"
 #include "base/format.h"
 
 namespace millrace::onnx {
@@ -12,42 +11,39 @@ namespace {
 
 /// What is computed of sizes by these is made of sums and products of them, whatever they are.
 bool keeps_formulas(std::string_view op) {
-  static const std::set<std::string_view> such = {"Add",
-                                                  "Concat",
-                                                  "Expand",
-                                                  "Flatten",
-                                                  "Gather",
-                                                  "GatherElements",
-                                                  "GatherND",
-                                                  "Identity",
-                                                  "Mul",
-                                                  "Neg",
-                                                  "ReduceSum",
-                                                  "ReduceProd",
-                                                  "Reshape",
-                                                  "Shape",
-                                                  "Size",
-                                                  "Slice",
-                                                  "Split",
-                                                  "Squeeze",
-                                                  "Sub",
-                                                  "Sum",
-                                                  "Tile",
-                                                  "Transpose",
-                                                  "Unsqueeze",
-                                                  "Where",
-                                                  "Cast",
-                                                  "Floor",
-                                                  "Ceil",
-                                                  "Round",
-                                                  "Div",
-                                                  "SequenceAt",
-                                                  "ScatterElements",
-                                                  "ScatterND",
-                                                  "ConcatFromSequence",
-                                                  "SequenceConstruct",
-                                                  "SplitToSequence"};
-  return such.contains(op);
+  constexpr std::string_view such[] = {"Add",
+                                       "Concat",
+                                       "Expand",
+                                       "Flatten",
+                                       "Gather",
+                                       "GatherElements",
+                                       "GatherND",
+                                       "Identity",
+                                       "Mul",
+                                       "Neg",
+                                       "ReduceSum",
+                                       "ReduceProd",
+                                       "Reshape",
+                                       "Shape",
+                                       "Size",
+                                       "Slice",
+                                       "Split",
+                                       "Squeeze",
+                                       "Sub",
+                                       "Sum",
+                                       "Tile",
+                                       "Transpose",
+                                       "Unsqueeze",
+                                       "Where",
+                                       "Cast",
+                                       "Floor",
+                                       "Ceil",
+                                       "Round",
+                                       "Div",
+                                       "SequenceAt",
+                                       "ScatterElements",
+                                       "ScatterND"};
+  return contains(such, op);
 }
 
 bool all_of(const Array& array, const auto& holds) {
