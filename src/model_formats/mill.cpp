@@ -15,6 +15,7 @@
 #include "backend/cpu/codegen/object_cache.h"
 #include "backend/cpu/kernel_sources.h"
 #include "backend/cpu/onednn/matmul.h"
+#include "backend/ref/evaluate.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"
@@ -261,7 +262,7 @@ class Artifact {
               "its graph for other sizes was tried for '{}' from {} to {}: build it for these, too", name,
               range.first, range.second);
       }
-      graph = with_constants(Graph::parse(text_at(any_, sizes)));
+      graph = cut(with_constants(Graph::parse(text_at(any_, sizes))));
     } catch (const InternalError&) {
       throw;
     } catch (const Error& e) {
@@ -303,6 +304,22 @@ class Artifact {
         damaged("constant {} is {}, not {}", *number, constant.type().str(), graph.type(value).str());
       rewrite.set(value, rewrite.graph().constant(constant));
     }
+    return rewrite.finish();
+  }
+
+  /// The beginnings of its constants (sized_constants.h) are constants of this graph.
+  static Graph cut(const Graph& graph) {
+    Rewriter rewrite(graph);
+    rewrite.go_through([&](int i) {
+      const Node& node = graph.node(i);
+      const Array* const whole = node.operands.size() == 1 ? graph.constant_value(node.operands[0]) : nullptr;
+      if (!whole || node.op->op_class != OpClass::movement || node.op->broadcasts ||
+          node.types[0].shape.count() > whole->count())
+        return false;
+      rewrite.graph().set_origin(node.origin);
+      rewrite.set({i, 0}, rewrite.graph().constant(ref::evaluate_node(graph, node, std::span(whole, 1))[0]));
+      return true;
+    });
     return rewrite.finish();
   }
 

@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/section_file.h"
 #include "model_formats/mill.h"
+#include "model_formats/sized_constants.h"
 #include "model_formats/sized_text.h"
 #include "runtime/ready.h"
 #include "session/sizes.h"
@@ -83,76 +84,9 @@ Graph with_known_constants(const Graph& graph, const Weights& weights) {
   return rewrite.finish();
 }
 
-/// The first places of an array along some of its axes, if all others there are the same, bit for bit.
-std::optional<Array> repeated_part(const Array& array, const std::vector<char>& along) {
-  Shape shape = array.shape();
-  for (size_t d = 0; d < along.size(); ++d)
-    if (along[d]) shape[d] = 1;
-  if (array.count() == 0) return std::nullopt;
-  Array part(array.dtype(), shape);
-  const auto element = static_cast<size_t>(array.dtype().bytes());
-  const std::vector<int64_t> sizes = array.shape().sizes();
-  const auto* const from = static_cast<const char*>(array.data());
-  auto* const to = static_cast<char*>(part.data());
-  std::vector<int64_t> at(sizes.size(), 0);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    int64_t place = 0;
-    bool first = true;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      place = along[d] ? place : place * sizes[d] + at[d];
-      first = first && (!along[d] || at[d] == 0);
-    }
-    char* const own = to + static_cast<size_t>(place) * element;
-    if (first)
-      std::memcpy(own, from + static_cast<size_t>(i) * element, element);
-    else if (std::memcmp(own, from + static_cast<size_t>(i) * element, element) != 0)
-      return std::nullopt;
-    for (size_t d = sizes.size(); d-- > 0;) {
-      if (++at[d] < sizes[d]) break;
-      at[d] = 0;
-    }
-  }
-  return part;
-}
-
-/// Of each node, what is repeated where it is a constant whose size alone differs from graph to graph, and
-/// all is the same along what differs (states that begin with zeros, a bias for each row); else an empty
-/// array.
-std::vector<Array> repeated_constants(const std::vector<Graph>& graphs) {
-  std::vector<Array> repeated(static_cast<size_t>(graphs[0].size()));
-  for (int i = 0; i < graphs[0].size(); ++i) {
-    const Array* const first = graphs[0].constant_value({i, 0});
-    if (!first || first->bytes() < kLeastOutside) continue;
-    std::vector<const Array*> all;
-    std::vector<char> along(first->shape().size(), 0);
-    for (const Graph& graph : graphs) {
-      all.push_back(i < graph.size() ? graph.constant_value({i, 0}) : nullptr);
-      if (!all.back() || all.back()->dtype() != first->dtype() ||
-          all.back()->shape().rank() != first->shape().rank()) {
-        all.clear();
-        break;
-      }
-      for (size_t d = 0; d < along.size(); ++d)
-        along[d] = along[d] || all.back()->shape()[d] != first->shape()[d];
-    }
-    if (std::count(along.begin(), along.end(), 0) == std::ssize(along)) continue;  // one size
-    std::optional<Array> part;
-    for (const Array* each : all) {
-      const std::optional<Array> own = repeated_part(*each, along);
-      if (!own || (part && !part->identical(*own))) {
-        part.reset();
-        break;
-      }
-      part = own;
-    }
-    if (part) repeated[static_cast<size_t>(i)] = *part;
-  }
-  return repeated;
-}
-
-/// The graph with its large constants as inputs that say which they are. Those of `repeated` are made of that
-/// part where the graph runs.
-Graph without_constants(const Graph& graph, Weights& weights, const std::vector<Array>& repeated = {}) {
+/// The graph with its large constants as inputs that say which they are. Those of `sized` are made of what is
+/// kept of them where the graph runs.
+Graph without_constants(const Graph& graph, Weights& weights, const std::vector<SizedConstant>& sized = {}) {
   Rewriter rewrite(graph);
   size_t inputs = 0;
   const auto written = [&](const Array& constant, int i) {
@@ -163,15 +97,14 @@ Graph without_constants(const Graph& graph, Weights& weights, const std::vector<
   for (int i = 0; i < graph.size(); ++i) {
     const Value value{i, 0};
     rewrite.graph().set_origin(graph.node(i).origin);
+    const Array* const constant = graph.constant_value(value);
     if (graph.is_input(value)) {
       const std::string& name = graph.input_names()[inputs++];
       if (name.starts_with(kConstant)) fail<InputError>("an input's name begins with a control character");
       rewrite.set(value, rewrite.graph().input(name, graph.type(value)));
-    } else if (const Array* const constant = graph.constant_value(value);
-               constant && static_cast<size_t>(i) < repeated.size() &&
-               !repeated[static_cast<size_t>(i)].empty()) {
-      rewrite.set(value, rewrite.graph().add("broadcast", {written(repeated[static_cast<size_t>(i)], i)},
-                                             {{"shape", constant->shape()}}));
+    } else if (constant && !sized.empty() && !sized.at(static_cast<size_t>(i)).kept.empty()) {
+      const SizedConstant& own = sized[static_cast<size_t>(i)];
+      rewrite.set(value, write_sized(rewrite.graph(), written(own.kept, i), own, constant->shape()));
     } else if (constant) {
       rewrite.set(value, written(*constant, i));
     } else {
@@ -215,11 +148,23 @@ constexpr int64_t kLarger[] = {300, 2100, 6007, 70001, 1000003};
 /// The text for any sizes of graphs that are each for some; nullopt where there is none.
 std::optional<std::string> learn_graphs(const std::vector<Bindings>& sizes, const std::vector<Graph>& graphs,
                                         Weights& weights) {
-  const std::vector<Array> repeated = repeated_constants(graphs);
+  for (const Graph& graph : graphs)
+    if (graph.size() != graphs[0].size()) return std::nullopt;
+  const std::vector<SizedConstant> sized = sized_constants(graphs);
   std::vector<std::pair<Bindings, std::string>> texts;
   for (size_t i = 0; i < graphs.size(); ++i)
-    texts.emplace_back(sizes[i], without_constants(graphs[i], weights, repeated).str());
+    texts.emplace_back(sizes[i], without_constants(graphs[i], weights, sized).str());
   return learn_text(texts);
+}
+
+/// What is kept of constants of which larger sizes need more, once of equal ones.
+int64_t grown_bytes(const std::vector<Graph>& graphs) {
+  Weights kept;
+  for (const SizedConstant& each : sized_constants(graphs))
+    if (each.grows) (void)kept.number_of(each.kept);
+  int64_t bytes = 0;
+  for (const Array& array : kept.arrays()) bytes += array.bytes();
+  return bytes;
 }
 
 /// How far two arrays of one type are apart, as a part of the larger one's largest number.
@@ -274,14 +219,21 @@ int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
+/// The sizes of one dimension that are known to be alike, and whether constants grow with them.
+struct Known {
+  int64_t least, most;
+  bool grows;
+};
+
 /// For which sizes of `name` the model does the same as for the examples. It is asked for its graph before
 /// any pass, where sizes are numbers and nothing else, unless the model itself treats some in another way (a
 /// least number of two, a slice that ends somewhere): the examples alone would not show that. For few it may
 /// be another graph that says the same (nothing is repeated for one); `says_the_same` tells.
-std::pair<int64_t, int64_t> same_for(const SessionModel& model, const std::string& name,
-                                     std::vector<Bindings> sizes, std::vector<Graph> graphs, Weights& weights,
-                                     const std::function<bool(const Bindings&)>& says_the_same) {
+Known same_for(const SessionModel& model, const std::string& name, std::vector<Bindings> sizes,
+               std::vector<Graph> graphs, Weights& weights,
+               const std::function<bool(const Bindings&)>& says_the_same) {
   int64_t least = sizes[0][name], most = least;
+  bool grows = false;
   for (const Bindings& example : sizes) {
     least = std::min(least, example.at(name));
     most = std::max(most, example.at(name));
@@ -299,18 +251,34 @@ std::pair<int64_t, int64_t> same_for(const SessionModel& model, const std::strin
       return false;  // it cannot be had for so many
     }
   };
-  const auto go_on = [&](int64_t& held, std::span<const int64_t> tried) {
-    for (const int64_t size : tried) {
-      if (!same(size)) break;
-      held = size;
-      // Constants that grow with the size (a mask) would fill the memory soon.
-      constexpr int64_t much = int64_t{1} << 25;
-      if (constant_bytes(graphs.back()) > constant_bytes(graphs[0]) + much) break;
-    }
+  for (const int64_t size : kSmaller) {
+    if (!same(size)) break;
+    least = size;
+  }
+  // What grows is kept up to the largest size: no more than the model has anyway.
+  const int64_t model_bytes = constant_bytes(graphs[0]),
+                much = std::clamp(model_bytes, int64_t{1} << 22, int64_t{1} << 25);
+  const int64_t grown = grown_bytes({graphs.begin(), graphs.end() - 1});
+  const auto holds = [&](int64_t size) {
+    if (!same(size)) return false;
+    const int64_t bytes = grown_bytes(graphs);
+    grows = grows || bytes > grown;
+    return !grows || bytes <= much;
   };
-  go_on(least, kSmaller);
-  go_on(most, kLarger);
-  return {least, most};
+  for (int64_t size : kLarger) {
+    if (holds(size)) {
+      most = size;
+      // What is repeated (a bias for each row) is written out here, and would fill the memory soon.
+      if (constant_bytes(graphs.back()) > model_bytes + (int64_t{1} << 25)) break;
+      continue;
+    }
+    while (size - most > 1) {  // where it ends
+      const int64_t middle = most + (size - most) / 2;
+      (holds(middle) ? most : size) = middle;
+    }
+    break;
+  }
+  return {least, most, grows};
 }
 
 /// Where the model decides something by its sizes, which examples of them show in part at best; else empty.
@@ -358,16 +326,34 @@ OpenGraph learn_graph(const SessionModel& model, CompileOptions compile, Weights
       plain.push_back(with_known_constants(whole_graph(model, own), weights));
       ready.push_back(with_known_constants(make_ready_untimed(plain.back(), compile), weights));
     }
-    const std::optional<std::string> learnt = learn_graphs(sizes, ready, all);
+    std::optional<std::string> learnt = learn_graphs(sizes, ready, all);
     if (!learnt) {
       open.why_not = "its graph is not the same for all";
       return open;
     }
     Weights tried = all;
-    for (const std::string& name : names)
-      open.sizes[name] = same_for(model, name, sizes, plain, tried, [&](const Bindings& some) {
+    Bindings largest = sizes[0];
+    bool grows = false;
+    for (const std::string& name : names) {
+      const Known known = same_for(model, name, sizes, plain, tried, [&](const Bindings& some) {
         return says_the_same(model, *learnt, all, compile, some);
       });
+      open.sizes[name] = {known.least, known.most};
+      if (known.grows) largest[name] = known.most;
+      grows = grows || known.grows;
+    }
+    if (grows) {  // once more, with all of it
+      compile.bindings = largest;
+      sizes.push_back(largest);
+      ready.push_back(
+          with_known_constants(make_ready_untimed(whole_graph(model, largest), compile), weights));
+      all = weights;
+      learnt = learn_graphs(sizes, ready, all);
+    }
+    if (!learnt) {
+      open.why_not = "its graph is not the same for all";
+      return open;
+    }
     weights = std::move(all);
     open.text = *learnt;
   } catch (const InternalError&) {

@@ -13,9 +13,11 @@
 #include "base/size_text.h"
 #include "ir/bind.h"
 #include "ir/first_along.h"
+#include "runtime/lower.h"
 #include "session/async_runs.h"
 #include "session/executables.h"
 #include "session/sizes.h"
+#include "target/device.h"
 
 namespace millrace {
 namespace {
@@ -234,6 +236,7 @@ Session::Session(SessionModel model, const SessionOptions& options) {
       fail<InputError>("the model was built for {}; it cannot be run in {}: build it for that",
                        model.compile.precision, options.precision);
     model.compile.precision = options.precision;
+    (void)precision_on(device_named(model.compile.target).target(), model.compile);
   }
   impl_ = std::shared_ptr<Impl>(new Impl(std::move(model), options), [](Impl* impl) {
     delete impl;

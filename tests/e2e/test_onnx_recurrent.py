@@ -34,6 +34,11 @@ def saved(path, op, direction, **attributes):
     ("GRU", "bidirectional", {}),
     ("LSTM", "forward", {"clip": 0.4}),
     ("LSTM", "bidirectional", {}),
+    ("LSTM", "forward", {"input_forget": 1}),
+    # Numbers go to the functions that take one, in their order.
+    ("LSTM", "bidirectional", {"activations": ["HardSigmoid", "Affine", "leakyrelu", "HardSigmoid", "Elu", "ThresholdedRelu"], "activation_alpha": [0.3, 0.5, 0.1, 0.25, 0.7, 0.2], "activation_beta": [0.4, 0.1, 0.45]}),
+    ("GRU", "bidirectional", {"activations": ["HardSigmoid", "Tanh", "HardSigmoid", "ScaledTanh"], "activation_alpha": [0.3, 0.25, 0.9], "activation_beta": [0.4, 0.6, 0.8]}),
+    ("RNN", "bidirectional", {"activations": ["LeakyRelu", "HardSigmoid"]}),
 ])
 def test_recurrent_layers_say_what_onnx_runtime_says(millrace, tmp_path, op, direction, attributes):
     path = saved(tmp_path / "m.onnx", op, direction, **attributes)

@@ -270,6 +270,8 @@ TEST_CASE("a share of the threads changes no bit") {
   for (int i = 0; i < 8; ++i) futures.push_back(one.run_async({rows}));
   for (auto& future : futures) CHECK(future.get()[0].identical(result));
   CHECK_THROWS_AS(Session(session_mlp(), {.threads = -1}), InputError);
+  CHECK_THROWS_WITH_AS(Session(session_mlp(), {.precision = "fp99"}),
+                       doctest::Contains("there is no precision 'fp99'"), InputError);
 }
 
 namespace {

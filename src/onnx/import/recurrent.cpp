@@ -18,8 +18,8 @@ struct Layer {
   bool batch_first;
 };
 
-/// `gates`: how many products of the width of the state there are.
-Layer layer_of(onnx::ImportCall& call, int64_t gates) {
+/// `gates`: how many products of the width of the state there are; `activations` of each direction.
+Layer layer_of(onnx::ImportCall& call, int64_t gates, size_t activations) {
   if (call.rank(0) != 3 || call.rank(2) != 3)
     call.refuse("its input or weights have another number of dimensions than 3");
   const bool batch_first = call.integer("layout", 0) != 0;
@@ -43,7 +43,9 @@ Layer layer_of(onnx::ImportCall& call, int64_t gates) {
   need(6, "first cells", state);
   need(7, "peepholes", {d, 3 * h});
   if (call.integer("hidden_size", h) != h) call.refuse("its weights have another width than its states");
-  if (call.integer("input_forget", 0) != 0) call.refuse("coupled gates are not known");
+  const size_t named = call.has("activations") ? call.attribute("activations").texts.size() : 0,
+               wanted = activations * static_cast<size_t>(d);
+  if (named != 0 && named != wanted) call.refuse(fmt::format("it has {} activations, not {}", named, wanted));
   return layer;
 }
 
@@ -60,19 +62,79 @@ Value part(onnx::ImportCall& call, Value x, int64_t d, int64_t from, int64_t to)
   return call.b.reshape(rows, shape);
 }
 
-Value activation(onnx::ImportCall& call, Value x, size_t at, const char* fallback) {
-  const std::vector<std::string> names =
-      call.has("activations") ? call.attribute("activations").texts : std::vector<std::string>{};
-  std::string name = at < names.size() ? names[at] : fallback;
-  // In any case of letters.
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  if (name == "Sigmoid") return call.graph.add("sigmoid", {x});
-  if (name == "Tanh") return call.graph.add("tanh", {x});
-  if (name == "Relu") return call.graph.add("relu", {x});
-  if (name == "Softsign") return call.graph.add("softsign", {x});
-  if (name == "Softplus") return call.graph.add("softplus", {x});
+/// A function that a layer may name, and which numbers it takes; where the layer gives none, it has those of
+/// ONNX's operator (1 and 0 for Affine, 1 and 1 for ScaledTanh, which are none).
+struct Function {
+  std::string_view name;
+  bool alpha = false, beta = false;
+};
+constexpr Function kFunctions[] = {{"Relu"},
+                                   {"Tanh"},
+                                   {"Sigmoid"},
+                                   {"Softsign"},
+                                   {"Softplus"},
+                                   {"Affine", true, true},
+                                   {"LeakyRelu", true},
+                                   {"ThresholdedRelu", true},
+                                   {"ScaledTanh", true, true},
+                                   {"HardSigmoid", true, true},
+                                   {"Elu", true}};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+/// Names are written in any case of letters.
+const Function& function_named(onnx::ImportCall& call, const std::string& name) {
+  for (const Function& each : kFunctions)
+    if (lower_case(each.name) == lower_case(name)) return each;
   call.refuse("the activation " + name + " is not known");
+}
+
+std::vector<std::string> activations_of(const onnx::ImportCall& call) {
+  return call.has("activations") ? call.attribute("activations").texts : std::vector<std::string>{};
+}
+
+/// What an operator of ONNX with alpha and beta gives of x.
+Value by_operator(onnx::ImportCall& call, const Function& function, Value x,
+                  const std::vector<onnx::AttributeProto>& numbers) {
+  onnx::NodeProto node;
+  node.op_type = function.name;
+  node.attributes = numbers;
+  onnx::ImportCall one(node, call.opset, call.graph, {x}, call.folder, call.nested);
+  return onnx::find_import_rule(function.name)->run(one).at(0).value;
+}
+
+/// Activation `at` of the layer's; `fallback` where it names none.
+Value activation(onnx::ImportCall& call, Value x, size_t at, const char* fallback) {
+  const std::vector<std::string> names = activations_of(call);
+  const Function& function = function_named(call, names.empty() ? fallback : names.at(at));
+  // Numbers go to the functions that take one, in their order.
+  size_t alphas = 0, betas = 0;
+  for (size_t i = 0; i < std::min(at, names.size()); ++i) {
+    const Function& earlier = function_named(call, names[i]);
+    alphas += earlier.alpha ? 1 : 0;
+    betas += earlier.beta ? 1 : 0;
+  }
+  std::vector<onnx::AttributeProto> numbers;
+  const auto given = [&](const char* list, size_t place, const char* name, double standard) {
+    const std::vector<double> all = call.numbers(list, std::vector<double>{});
+    if (place >= all.size()) return standard;
+    onnx::AttributeProto& number = numbers.emplace_back();
+    number.name = name;
+    number.number = static_cast<float>(all[place]);
+    return all[place];
+  };
+  const double alpha = function.alpha ? given("activation_alpha", alphas, "alpha", 1) : 1,
+               beta = function.beta
+                          ? given("activation_beta", betas, "beta", function.name == "Affine" ? 0 : 1)
+                          : 0;
+  if (function.name == "Affine") return call.b.add(call.b.mul(x, alpha), beta);
+  if (function.name == "ScaledTanh") return call.b.mul(call.graph.add("tanh", {call.b.mul(x, beta)}), alpha);
+  if (function.alpha) return by_operator(call, function, x, numbers);
+  return call.graph.add(lower_case(function.name), {x});
 }
 
 Value clipped(onnx::ImportCall& call, Value x) {
@@ -185,7 +247,7 @@ Value gate(onnx::ImportCall& call, const Layer& layer, Value all, int64_t at) {
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(RNN) {
-  const Layer layer = layer_of(call, 1);
+  const Layer layer = layer_of(call, 1, 1);
   return run(
       call, layer, {5}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
         const Value sum =
@@ -195,7 +257,7 @@ MILLRACE_ONNX_IMPORT(RNN) {
 }
 
 MILLRACE_ONNX_IMPORT(GRU) {
-  const Layer layer = layer_of(call, 3);
+  const Layer layer = layer_of(call, 3, 2);
   const bool after = call.integer("linear_before_reset", 0) != 0;
   const int64_t h = layer.hidden;
   return run(
@@ -217,7 +279,7 @@ MILLRACE_ONNX_IMPORT(GRU) {
 }
 
 MILLRACE_ONNX_IMPORT(LSTM) {
-  const Layer layer = layer_of(call, 4);
+  const Layer layer = layer_of(call, 4, 3);
   const int64_t h = layer.hidden;
   return run(
       call, layer, {5, 6}, [&](onnx::ImportCall& in, int64_t d, Value x, const std::vector<Value>& state) {
@@ -231,7 +293,9 @@ MILLRACE_ONNX_IMPORT(LSTM) {
         const Value entering =
             activation(in, clipped(in, peeped(gate(in, layer, all, 0), state[1], 0)), first, "Sigmoid");
         const Value forget =
-            activation(in, clipped(in, peeped(gate(in, layer, all, 2), state[1], 2)), first, "Sigmoid");
+            in.integer("input_forget", 0) != 0
+                ? in.b.sub(in.fill(entering, 1), entering)
+                : activation(in, clipped(in, peeped(gate(in, layer, all, 2), state[1], 2)), first, "Sigmoid");
         const Value candidate = activation(in, clipped(in, gate(in, layer, all, 3)), first + 1, "Tanh");
         const Value cell = in.b.add(in.b.mul(forget, state[1]), in.b.mul(entering, candidate));
         const Value out =

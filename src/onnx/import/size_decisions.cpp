@@ -92,6 +92,13 @@ bool compares_with_negatives(const Graph& graph, const NodeProto& node, const It
   return (sizes(operands[0]) && negative(operands[1])) || (sizes(operands[1]) && negative(operands[0]));
 }
 
+/// As much of a table as a size says is a constant of that size.
+bool begins_a_table(const Graph& graph, const NodeProto& node, const Items& operands) {
+  if (node.op_type != "Slice" || operands.size() < 3 || operands[0].of_sizes) return false;
+  const Array* const starts = known(graph, operands[1]);
+  return starts && all_of(*starts, [](double x) { return x == 0; });
+}
+
 }  // namespace
 
 std::string follow_sizes(const Graph& graph, const NodeProto& node, const Items& operands, Items& results) {
@@ -105,7 +112,7 @@ std::string follow_sizes(const Graph& graph, const NodeProto& node, const Items&
                                      [&](const Item& x) { return !x.is_something() || known(graph, x); });
   if (!all_known || results.empty()) return {};
   const bool rounds = op == "Div" || op == "Cast" || op == "Floor" || op == "Ceil" || op == "Round";
-  if (compares_with_negatives(graph, node, operands)) return {};
+  if (compares_with_negatives(graph, node, operands) || begins_a_table(graph, node, operands)) return {};
   if (keeps_formulas(op) && (!rounds || rounds_nothing(graph, node, operands, results))) {
     for (Item& each : results) each.of_sizes = true;
     return {};
