@@ -105,20 +105,19 @@ double bytes_written(const Graph& graph, const Node& node, int r, bool in_place)
 }
 
 int arithmetic_bits(const Graph& graph, const Node& node) {
-  if (node.body && node.body->size() > 0) {
-    int most = 0;
-    double largest = flops(*node.body, node.body->node(0));
-    for (int i = 1; i < node.body->size(); ++i)
-      if (const double own = flops(*node.body, node.body->node(i)); own > largest) {
-        most = i;
-        largest = own;
-      }
-    return arithmetic_bits(*node.body, node.body->node(most));
-  }
-  // Composites that are claimed whole (attention) multiply what precision narrows.
-  const bool multiplies = node.op->op_class == OpClass::heavy || node.op->narrow_operands != 0;
-  if (!multiplies || node.operands.empty()) return 32;
-  return graph.type(node.operands[0]).dtype.bits;
+  // Composites that are claimed whole (attention, convolutions with what follows) multiply what precision
+  // narrows, though their bodies are written as sums are kept: in f32.
+  if ((node.op->op_class == OpClass::heavy || node.op->narrow_operands != 0) && !node.operands.empty())
+    return graph.type(node.operands[0]).dtype.bits;
+  if (!node.body || node.body->size() == 0) return 32;
+  int most = 0;
+  double largest = flops(*node.body, node.body->node(0));
+  for (int i = 1; i < node.body->size(); ++i)
+    if (const double own = flops(*node.body, node.body->node(i)); own > largest) {
+      most = i;
+      largest = own;
+    }
+  return arithmetic_bits(*node.body, node.body->node(most));
 }
 
 }  // namespace millrace::ops

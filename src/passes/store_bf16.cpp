@@ -118,9 +118,25 @@ class Storer {
     return origins(node, type.shape.count())[inside.node] == Origin::narrow && all_take(value);
   }
 
+  /// What a group of one result only widens: a narrow value of the new graph.
+  std::optional<Value> only_widens(const Node& node) const {
+    if (node.types.size() != 1) return std::nullopt;
+    const Node& last = node.body->node(node.body->outputs()[0]);
+    if (!last.op->converts || last.types[0].dtype != f32) return std::nullopt;
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (last.operands[0] == node.body->inputs()[k] && node.body->type(last.operands[0]).dtype == narrow_)
+        return rewrite_[node.operands[k]];
+    return std::nullopt;
+  }
+
   /// A group that reads or leaves something narrow, instead of it. False where it does neither.
   bool store(int i) {
     const Node& node = graph_.node(i);
+    if (const std::optional<Value> same = only_widens(node); same && stores_narrow(i, 0)) {
+      rewrite_.set({i, 0}, *same);  // rounding it again would be a copy
+      narrowed_.insert({i, 0});
+      return true;
+    }
     std::vector<char> narrow(node.types.size());
     for (size_t r = 0; r < narrow.size(); ++r) narrow[r] = stores_narrow(i, r) ? 1 : 0;
     const bool reads_narrow = std::any_of(node.operands.begin(), node.operands.end(),

@@ -155,6 +155,16 @@ TEST_CASE("products say how wide their numbers are, and loops say it of the prod
   }
 }
 
+TEST_CASE("a convolution with what follows multiplies what its operands hold, though its body is in f32") {
+  for (const DType dtype : {f32, bf16}) {
+    Graph graph;
+    const Value x = graph.input("x", {dtype, {1, 8, 6, 6}}), w = graph.input("w", {dtype, {8, 8, 3, 3}}),
+                bias = graph.input("bias", {f32, {8}});
+    const Value y = graph.add("fused_conv2d", {x, w, bias});
+    CHECK(ops::arithmetic_bits(graph, graph.node(y)) == dtype.bits);
+  }
+}
+
 TEST_CASE("a branch reads all of its operands, of which its body has fewer") {
   Graph branch;
   branch.set_outputs({branch.input("x", {f32, {5}})});

@@ -247,6 +247,23 @@ TEST_CASE("what was computed from bf16 is stored as bf16, unless a reader would 
   CHECK(stored_type("bf16", "neg", bf16, f16) == f32);
 }
 
+TEST_CASE("what is widened for windows that lie over each other is read as it is, not copied") {
+  Graph graph;
+  const Value x = graph.input("x", {bf16, {2, 16, 32, 32}});
+  const std::vector<int64_t> three{3, 3}, two{2, 2}, ones{1, 1, 1, 1};
+  const Value wide = graph.add("cast", {x}, {{"dtype", f32}});
+  graph.set_outputs({graph.add("max_pool2d", {wide}, {{"kernel", three}, {"strides", two}, {"pads", ones}})});
+  Target target;
+  target.fuses = true;
+  const Graph lowered = run_passes(graph, {target, "bf16", ref::evaluate_node});
+  int groups = 0;
+  for (int i = 0; i < lowered.size(); ++i) groups += lowered.node(i).op->op_class == OpClass::group;
+  CHECK(groups == 1);
+  const Array values = random_array(graph.type(x), 7, -1, 1);
+  CHECK(ref::evaluate(lowered, std::span(&values, 1))[0].identical(
+      ref::evaluate(graph, std::span(&values, 1))[0]));
+}
+
 TEST_CASE("the gradient of a maximum finds its element, though values between kernels are bf16") {
   Graph graph;
   ops::Build b(graph);
