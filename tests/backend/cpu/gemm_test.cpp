@@ -193,7 +193,8 @@ TEST_CASE("weight gradients as products agree with the reference") {
   const std::vector<Window> cases = {
       {2, 16, 14, 9, 7, 1, 1, 0, 1},   {3, 33, 40, 8, 6, 3, 1, 1, 1},   {2, 64, 30, 15, 15, 3, 2, 1, 1},
       {1, 20, 17, 23, 11, 5, 2, 2, 1}, {2, 48, 70, 12, 12, 1, 2, 0, 1}, {2, 32, 64, 14, 10, 3, 1, 2, 2},
-      {9, 16, 300, 4, 4, 3, 1, 1, 1},  {1, 70, 20, 40, 40, 1, 1, 0, 1}, {2, 17, 16, 3, 3, 3, 1, 3, 1}};
+      {9, 16, 300, 4, 4, 3, 1, 1, 1},  {1, 70, 20, 40, 40, 1, 1, 0, 1}, {2, 17, 16, 3, 3, 3, 1, 3, 1},
+      {4, 64, 48, 40, 40, 1, 1, 0, 1}};  // of which some chunks have each a part of the positions
   for (const Form& form : forms) {
     const DType dtype = form.dtype;
     if (!can_run(form)) continue;

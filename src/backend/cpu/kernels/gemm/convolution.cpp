@@ -35,8 +35,11 @@ class Convolution : public PackedProduct {
  public:
   /// `turns`: with the weights turned round.
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
-      : PackedProduct(product_arithmetic(g.dtype), 1, g.images * g.out_height * g.out_width, g.out_channels,
-                      g.in_channels * g.kernel_height * g.kernel_width, epilogue),
+      : PackedProduct(
+            product_arithmetic(g.dtype), 1, g.images * g.out_height * g.out_width, g.out_channels,
+            choose_chunks(1, g.images * g.out_height * g.out_width, g.out_channels,
+                          g.in_channels * g.kernel_height * g.kernel_width, product_arithmetic(g.dtype)),
+            epilogue),
         g_(g),
         turns_(turns),
         window_(g),

@@ -80,7 +80,7 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
       left.blocks = rows + (y - begin) * g_.stride_h * buffer_row_;
       finish.to = static_cast<char*>(results[0]) + (image * g_.out_height + y) * g_.out_width * finish.step;
       multiply_blocks(arithmetic_, left, static_cast<const Unit*>(packed_[0].data()),
-                      g_.kernel_height * row_units_, {nullptr, 0, false}, g_.out_channels, nullptr, &finish);
+                      g_.kernel_height * row_units_, {nullptr, 0, false}, g_.out_channels, {}, &finish);
     }
   }
 

@@ -40,6 +40,8 @@ struct Rectangle {
 /// 32 and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
 /// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
+/// The same where each chunk packs both sides for itself: no more chunks than the CPUs here want.
+Rectangle choose_squares(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
 /// Whether rows of the left side that are so many elements apart may stay as they lie: they have whole units,
 /// and do not all fall into the same few cache sets.
@@ -60,12 +62,33 @@ struct Sums {
   int64_t row;  // floats between rows
   bool add;     // to what is there
 };
+/// Packs a part of the left side whose columns are rows of memory: `rows` elements of each of `count`, at
+/// from[k] + offset bytes.
+void pack_left_columns(const Arithmetic& arithmetic, const char* const* from, int64_t offset, int64_t count,
+                       int64_t rows, Unit* to);
+
+/// Rows in memory, so many bytes apart.
+struct Rows {
+  const char* from = nullptr;
+  int64_t step = 0;
+};
+/// What is wanted soon: a packed panel; or rows from which one will be packed, and of the rows of the next
+/// left side some lines of the cache, counted down and then to the right, from `first_line` on.
+struct After {
+  const Unit* packed = nullptr;
+  Rows right = {}, left = {};
+  int64_t first_line = 0, lines = 0;
+};
+/// What is fetched beside panel `panel` of so many, where the next part's left side has so many of these
+/// rows: by the last ones' blocks that fetch no right side.
+After fetch_left(const Arithmetic& arithmetic, const Rows& left, int64_t rows, int64_t panel, int64_t panels);
+
 /// left · right over `units` ≤ depth of the sum, all segments together. right: panels, depth · (columns of
 /// one) units apart. Sums stay in memory, or are finished (which writes nothing to it). A panel is fetched
-/// while the one before it is multiplied, as weights come from memory; `after`: the one that is wanted after
-/// the last.
+/// while the one before it is multiplied, as weights come from memory; `after`: what is wanted after the
+/// last.
 void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
-                     const Sums& sums, int64_t columns, const Unit* after = nullptr,
+                     const Sums& sums, int64_t columns, const After& after = {},
                      const Finish* finish = nullptr);
 
 }  // namespace millrace::cpu::gemm

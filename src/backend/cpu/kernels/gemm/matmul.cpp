@@ -10,17 +10,21 @@ namespace {
 
 // For each part of the sum a chunk packs its rows of the left side (unless they can be read as they lie),
 // which stay in the second-level cache. Where many chunks share rows that cannot be read so, these are copied
-// once for all, to where they can.
+// once for all, to where they can. Gradients of weights are long sums with a small result: there both sides
+// are packed by each chunk, since the right side, packed before, would go through memory twice more.
 class Matmul : public PackedProduct {
  public:
   Matmul(const MatrixProduct& p, const Array* constant, bool steady)
-      : PackedProduct(product_arithmetic(p.dtype), p.batch, p.m, p.n, p.k),
+      : PackedProduct(product_arithmetic(p.dtype), p.batch, p.m, p.n,
+                      (packs_by_panels(p, constant, steady) ? choose_squares : choose_chunks)(
+                          p.batch, p.m, p.n, p.k, product_arithmetic(p.dtype))),
         p_(p),
         steady_(steady),
         step_(depth * arithmetic_.unit) {
     for (int64_t k = 0; k < p.k; k += step_)
       part_units_.push_back((std::min(step_, p.k - k) + arithmetic_.unit - 1) / arithmetic_.unit);
     in_place_ = rows_stay() && may_lie(p.k, arithmetic_);
+    by_panels_ = packs_by_panels(p, constant, steady);
     shares_left_ = rows_stay() && !in_place_ && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
     if (constant)
       packed_ = {shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
@@ -67,12 +71,18 @@ class Matmul : public PackedProduct {
   }
   std::string description() const override {
     return fmt::format("{} chunks of {}×{}×{}{}{}", result_chunks(), rows_, p_.k, chunk_.columns,
-                       packs_first() ? "" : ", packed before", shares_left_ ? ", rows copied first" : "");
+                       by_panels_      ? ", packed by panels"
+                       : packs_first() ? ""
+                                       : ", packed before",
+                       shares_left_ ? ", rows copied first" : "");
   }
 
  private:
   int64_t shared_units() const override { return first_right_units() + shared_left_units(); }
-  bool packs_first() const { return packed_.empty() && !steady_; }
+  static bool packs_by_panels(const MatrixProduct& p, const Array* constant, bool steady) {
+    return p.transpose_a && !p.transpose_b && !constant && !steady;
+  }
+  bool packs_first() const { return packed_.empty() && !steady_ && !by_panels_; }
   bool prepares() const { return packs_first() || shares_left_; }
   int64_t first_right_units() const { return packs_first() ? batch_ * right_units() : 0; }
   int64_t first_pack_chunks() const { return packs_first() ? batch_ * pack_chunks() : 0; }
@@ -115,24 +125,48 @@ class Matmul : public PackedProduct {
   /// Rows [m, m + rows) of the left side, in blocks.
   void pack_left(const char* a, int64_t m, int64_t rows, int64_t k0, int64_t count, Unit* to) const {
     const char* from[2 * depth];
-    if (p_.transpose_a)
+    if (p_.transpose_a) {
       for (int64_t k = 0; k < count; ++k) from[k] = a + (k0 + k) * p_.m * arithmetic_.bytes;
+      return pack_left_columns(arithmetic_, from, m * arithmetic_.bytes, count, rows, to);
+    }
     const int64_t blocks = arithmetic_.blocks_of(rows);
     for (int64_t i = 0; i < blocks; ++i, to += arithmetic_.left_block) {
       const int64_t r = rows * i / blocks, height = rows * (i + 1) / blocks - r;
-      if (p_.transpose_a) {
-        arithmetic_.pack_left(from, (m + r) * arithmetic_.bytes, count, height, to);
-      } else {
-        for (int64_t row = 0; row < height; ++row) from[row] = a + (m + r + row) * p_.k * arithmetic_.bytes;
-        arithmetic_.pack_left_rows(from, k0 * arithmetic_.bytes, height, count, to);
-      }
+      for (int64_t row = 0; row < height; ++row) from[row] = a + (m + r + row) * p_.k * arithmetic_.bytes;
+      arithmetic_.pack_left_rows(from, k0 * arithmetic_.bytes, height, count, to);
     }
+  }
+
+  void multiply_by_panels(const char* a, const char* b, void* result, Unit* own, int64_t row, int64_t rows,
+                          int64_t columns_part) const {
+    const int64_t m = row % p_.m, left_row = p_.m * arithmetic_.bytes, right_row = p_.n * arithmetic_.bytes;
+    const char* from[2 * depth];  // of a part
+    const auto count_of = [&](int64_t part) { return std::min(step_, p_.k - part * step_); };
+    add_parts_by_panels(
+        result, own, row, rows, columns_part,
+        [&](int64_t part, Unit* to) {
+          for (int64_t k = 0; k < count_of(part); ++k) from[k] = b + (part * step_ + k) * right_row;
+          pack_left(a, m, rows, part * step_, count_of(part), to);
+        },
+        [&](int64_t part, int64_t n, int64_t columns, Unit* to) {
+          arithmetic_.pack_rows(from, n * arithmetic_.bytes, count_of(part), columns, to, arithmetic_.panel);
+        },
+        [&](int64_t part) {
+          return Rows{a + part * step_ * left_row + m * arithmetic_.bytes, left_row};
+        },
+        [&](int64_t part, int64_t n) {
+          return Rows{b + part * step_ * right_row + n * arithmetic_.bytes, right_row};
+        });
   }
 
   void multiply(void* const* operands, void* result, Unit* shared, Unit* own, int64_t row, int64_t rows,
                 int64_t columns_part) const override {
     const int64_t matrix = row / p_.m, m = row % p_.m, then = columns_part + slots_.count();
     const char* const a = static_cast<const char*>(operands[0]) + matrix * p_.m * p_.k * arithmetic_.bytes;
+    if (by_panels_)
+      return multiply_by_panels(
+          a, static_cast<const char*>(operands[1]) + matrix * p_.k * p_.n * arithmetic_.bytes, result, own,
+          row, rows, columns_part);
     const Unit* const made = steady_ ? kept_ : shared;
     const Unit* const right = (packed_.empty() ? made : fixed_right()) + matrix * right_units();
     const Unit* const likely = then < chunk_.parts ? right + chunk_.first_column(then) * depth : nullptr;

@@ -36,7 +36,7 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
   int64_t slots_bytes() const override { return 4 * slots_.count() * slot_units(); }
 
  protected:
-  PackedProduct(const Arithmetic& arithmetic, int64_t batch, int64_t m, int64_t n, int64_t k,
+  PackedProduct(const Arithmetic& arithmetic, int64_t batch, int64_t m, int64_t n, const Rectangle& chunk,
                 const Epilogue& epilogue = {})
       : arithmetic_(arithmetic),
         epilogue_(epilogue),
@@ -44,7 +44,7 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
         m_(m),
         n_(n),
         width_(round_up(n, arithmetic.panel)),
-        chunk_(choose_chunks(batch, m, n, k, arithmetic)),
+        chunk_(chunk),
         rows_(chunk_.rows),
         slots_(result_chunks()) {}
 
@@ -103,8 +103,41 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
       const Left left = left_of(part);
       const Unit* const panels = right + part * depth * width_ + n * depth;
       multiply_blocks(arithmetic_, left, panels, part_units_[static_cast<size_t>(part)],
-                      {sums, sum_row(), part > 0}, columns, last ? likely : panels + depth * width_,
-                      last ? &finish : nullptr);
+                      {sums, sum_row(), part > 0}, columns,
+                      {.packed = last ? likely : panels + depth * width_}, last ? &finish : nullptr);
+    }
+  }
+
+  /// The same, with the right side packed here, panel by panel: pack_left(part, to) and pack_right(part,
+  /// first column, columns, to) pack; soon_left(part) and soon_right(part, first column) say what they will
+  /// read.
+  template <typename PackLeft, typename PackRight, typename SoonLeft, typename SoonRight>
+  void add_parts_by_panels(void* result, Unit* own, int64_t row, int64_t rows, int64_t columns_part,
+                           PackLeft&& pack_left, PackRight&& pack_right, SoonLeft&& soon_left,
+                           SoonRight&& soon_right) const {
+    const int64_t begin = chunk_.first_column(columns_part), panel = arithmetic_.panel,
+                  end = std::min(chunk_.first_column(columns_part + 1), n_);
+    Unit* const packed = own + left_units();
+    auto* const sums = reinterpret_cast<float*>(packed + panel_units());
+    const Left left{own, arithmetic_.packs_by_rows(false), rows};
+    const int64_t panels = (end - begin + panel - 1) / panel;
+    for (int64_t part = 0; part < parts(); ++part) {
+      const bool last = part + 1 == parts();
+      pack_left(part, own);
+      for (int64_t n = begin; n < end; n += panel) {
+        const int64_t columns = std::min(panel, end - n);
+        pack_right(part, n, columns, packed);
+        const Finish finish{static_cast<char*>(result) + (row * n_ + n) * arithmetic_.bytes,
+                            n_ * arithmetic_.bytes};
+        After after;
+        if (!last) after = fetch_left(arithmetic_, soon_left(part + 1), rows, (n - begin) / panel, panels);
+        if (n + panel < end)
+          after.right = soon_right(part, n + panel);
+        else if (!last)
+          after.right = soon_right(part + 1, begin);
+        multiply_blocks(arithmetic_, left, packed, part_units_[static_cast<size_t>(part)],
+                        {sums + n - begin, sum_row(), part > 0}, columns, after, last ? &finish : nullptr);
+      }
     }
   }
 
@@ -112,8 +145,9 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
   const Epilogue epilogue_;
   const int64_t batch_, m_, n_, width_;  // width: columns of whole panels
   const Rectangle chunk_;
-  const int64_t rows_;     // of a chunk
-  bool in_place_ = false;  // the left side is read where it lies
+  const int64_t rows_;      // of a chunk
+  bool in_place_ = false;   // the left side is read where it lies
+  bool by_panels_ = false;  // each chunk packs the right side's panels for itself
   std::vector<int64_t> part_units_;
   Slots slots_;
 
@@ -122,7 +156,10 @@ class PackedProduct : public ChunkedKernel, public RowKernel, public PackingKern
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
-  int64_t slot_units() const { return round_up(left_units() + (parts() > 1 ? rows_ * sum_row() : 0), 16); }
+  int64_t panel_units() const { return by_panels_ ? depth * arithmetic_.panel : 0; }
+  int64_t slot_units() const {
+    return round_up(left_units() + panel_units() + (parts() > 1 ? rows_ * sum_row() : 0), 16);
+  }
   Unit* own_units(void* scratch, const Slot& slot) const {
     return static_cast<Unit*>(scratch) + shared_units() + slot.index() * slot_units();
   }
