@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <millrace/operator.h>
@@ -169,7 +170,12 @@ class Artifact {
     any_ = file_.text("any", true);
     for (const auto& [name, range] : all.at("any_sizes").items())
       any_sizes_[name] = {range.at(0).get<int64_t>(), range.at(1).get<int64_t>()};
-    for (const json& item : list(all, "constants")) constants_.push_back(array(item, "weights"));
+    std::set<const void*> places;
+    for (const json& item : list(all, "constants")) {
+      constants_.push_back(array(item, "weights"));
+      if (constants_.back().bytes() > 0 && !places.insert(constants_.back().data()).second)
+        damaged("two constants lie in one place");
+    }
     for (const json& item : list(all, "packed")) {
       const auto constant = item.at("constant").get<uint64_t>();
       if (constant >= constants_.size()) damaged("a form is of a constant that is not there");
@@ -333,6 +339,10 @@ class Artifact {
       const Type should{inputs_[i].type.dtype, inputs_[i].type.shape.specialise(sizes)};
       if (graph.type(graph.inputs()[i]) != should) damaged("a graph's input is not {}", should.str());
     }
+    // (Their shapes need not be known.)
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (const DType is = graph.type(graph.outputs()[i]).dtype; is != outputs_[i].type.dtype)
+        damaged("a graph's output is of {}, not {}", is.name(), outputs_[i].type.dtype.name());
   }
 
   std::shared_ptr<SectionFile> mapping_;  // which arrays keep, too

@@ -49,7 +49,7 @@ bool is_beginning_of(const Array& part, Array whole) {
   return part.identical(whole);
 }
 
-SizedConstant made_of(std::vector<Array> all) {
+SizedConstant made_of(std::vector<Array> all, size_t largest) {
   SizedConstant made;
   for (size_t d = 0; d < all[0].shape().size(); ++d) {
     const auto same = [&](const Array& each) { return each.shape()[d] == all[0].shape()[d]; };
@@ -64,21 +64,20 @@ SizedConstant made_of(std::vector<Array> all) {
       made.grows = true;
     }
   }
-  const Array& largest = *std::max_element(
-      all.begin(), all.end(), [](const Array& a, const Array& b) { return a.count() < b.count(); });
-  if (!std::all_of(all.begin(), all.end(), [&](const Array& each) { return is_beginning_of(each, largest); }))
+  const Array& whole = all[largest];
+  if (!std::all_of(all.begin(), all.end(), [&](const Array& each) { return is_beginning_of(each, whole); }))
     return {};
-  made.kept = largest;
+  made.kept = whole;
   return made;
 }
 
 }  // namespace
 
-std::vector<SizedConstant> sized_constants(const std::vector<Graph>& graphs) {
+std::vector<SizedConstant> sized_constants(const std::vector<Graph>& graphs, size_t largest) {
   std::vector<SizedConstant> made(static_cast<size_t>(graphs[0].size()));
   for (int i = 0; i < graphs[0].size(); ++i)
     if (std::vector<Array> all = in_all(graphs, i); !all.empty())
-      made[static_cast<size_t>(i)] = made_of(std::move(all));
+      made[static_cast<size_t>(i)] = made_of(std::move(all), largest);
   return made;
 }
 

@@ -17,9 +17,9 @@ struct SizedConstant {
 };
 
 /// What the constants of graphs for different sizes are made of, by their nodes, of which there is one in
-/// each graph. The largest one is kept of what grows. That they are alike for these sizes is no proof for
-/// others.
-std::vector<SizedConstant> sized_constants(const std::vector<Graph>& graphs);
+/// each graph. Of what grows that of the graph `largest` is kept, of whose sizes none is larger in another
+/// one. That they are alike for these sizes is no proof for others.
+std::vector<SizedConstant> sized_constants(const std::vector<Graph>& graphs, size_t largest);
 
 /// Writes a constant of this shape into a graph that has what was kept of it.
 Value write_sized(Graph& graph, Value kept, const SizedConstant& from, const Shape& shape);

@@ -104,17 +104,19 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     assert "no built model" in millrace("inspect", "model.onnx", "--verify", cwd=desk, code=1).stderr
 
 
-@pytest.mark.parametrize("decides", ["Min", "Equal", "Less", "Floor"])
+@pytest.mark.parametrize("decides", ["Min", "Equal", "Less", "Floor", "ReduceMax"])
 def test_models_that_decide_by_their_sizes_run_for_those_that_they_were_built_for(millrace, tmp_path, decides):
     # At none of the sizes that the graph for others is learnt from it is another one.
     nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["n"], axis=0), node("Cast", ["n"], ["f"], to=1)]
     if decides == "Min":
         nodes += [node("Min", ["f", "limit"], ["by"])]
+    elif decides == "ReduceMax":  # of numbers that are made up as the size says
+        nodes += [node("Range", ["zero", "n", "one"], ["r"]), node("ReduceMax", ["r"], ["top"], keepdims=0), node("Cast", ["top"], ["t"], to=1), node("Min", ["t", "limit"], ["by"])]
     elif decides == "Floor":
         nodes += [node("Div", ["f", "limit"], ["part"]), node("Floor", ["part"], ["whole"]), node("Add", ["whole", "limit"], ["by"])]
     else:
         nodes += [node(decides, ["f", "limit"], ["c"]), node("Where", ["c", "f", "limit"], ["by"])]
-    constants = [("one", np.array(1, np.int64)), ("limit", np.array(7 if decides == "Less" else 140, np.float32))]
+    constants = [("one", np.array(1, np.int64)), ("zero", np.array(0, np.int64)), ("limit", np.array(7 if decides == "Less" else 140, np.float32))]
     save(tmp_path / "m.onnx", [*nodes, node("Mul", ["x", "by"], ["y"])], [("x", 1, ["batch", "n"])], [("y", 1, ["batch", "n"])], constants)
     said = millrace("build", "m.onnx", "-o", "m.mill", "--sizes", "batch=1,n=140", cwd=tmp_path).stdout
     assert f"({decides}), given" in said
@@ -169,6 +171,35 @@ def test_tables_of_which_a_size_cuts_the_beginning_are_for_any_up_to_their_end(m
         np.testing.assert_allclose(np.load(tmp_path / "y.npy"), np.tril(z @ z.transpose(0, 2, 1)) @ z, rtol=1e-4, atol=1e-3)
     np.save(tmp_path / "x.npy", np.zeros((1, 201), np.int64))
     assert "was tried for 'n' from 1 to 200" in millrace("predict", "m.mill", "x.npy", cwd=tmp_path, code=1).stderr
+
+
+def test_what_exporters_write_for_pictures_and_short_texts_is_for_any_sizes(millrace, tmp_path):
+    random = np.random.default_rng(5)
+    # ViT's first token, for each picture: −1 where a size is to stay.
+    nodes = [
+        node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["b"], axis=0), node("Concat", ["b", "stays"], ["to"], axis=0),
+        node("Equal", ["to", "minus"], ["same"]), node("Where", ["same", "ones", "to"], ["shape"]), node("Expand", ["cls", "shape"], ["first"]), node("Concat", ["first", "x"], ["y"], axis=1),
+    ]
+    numbers = {"zero": [0], "stays": [-1, -1], "minus": [-1, -1, -1], "ones": [1, 1, 1]}
+    constants = [(name, np.array(value, np.int64)) for name, value in numbers.items()] + [("cls", random.standard_normal((1, 1, 8)).astype(np.float32))]
+    save(tmp_path / "vit.onnx", nodes, [("x", 1, ["batch", 4, 8])], [("y", 1, ["batch", 5, 8])], constants)
+    # CLIP's texts have 77 places, and a mask of them stands in each layer.
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["n"], axis=0), node("Concat", ["n", "n"], ["nn"], axis=0), node("Slice", ["places", "zero", "n", "zero"], ["p"]), node("Add", ["x", "p"], ["h0"])]
+    for layer in range(2):
+        nodes += [node("Slice", ["mask", "zeros", "nn", "axes"], [f"m{layer}"]), node("Transpose", [f"h{layer}"], [f"t{layer}"], perm=[0, 2, 1]), node("MatMul", [f"h{layer}", f"t{layer}"], [f"q{layer}"]),
+                  node("Where", [f"m{layer}", f"q{layer}", "nothing"], [f"w{layer}"]), node("MatMul", [f"w{layer}", f"h{layer}"], [f"h{layer + 1}"])]
+    numbers = {"zero": [0], "one": [1], "zeros": [0, 0], "axes": [0, 1]}
+    constants = [(name, np.array(value, np.int64)) for name, value in numbers.items()]
+    constants += [("places", random.standard_normal((77, 8)).astype(np.float32) / 8), ("mask", np.tril(np.ones((77, 77), bool))), ("nothing", np.float32(0))]
+    save(tmp_path / "clip.onnx", nodes, [("x", 1, ["batch", "n", 8])], [("h2", 1, ["batch", "n", 8])], constants)
+    for name, shapes in (("vit", [(1, 4, 8), (7, 4, 8)]), ("clip", [(1, 77, 8), (3, 5, 8), (2, 76, 8)])):
+        assert "other sizes will be compiled" in millrace("build", f"{name}.onnx", "-o", f"{name}.mill", cwd=tmp_path).stdout
+        for shape in shapes:
+            np.save(tmp_path / "x.npy", random.standard_normal(shape).astype(np.float32) / 8)
+            for kind in ("onnx", "mill"):
+                millrace("predict", f"{name}.{kind}", "x.npy", "-o", f"{kind}.npy", "--force", cwd=tmp_path)
+            np.testing.assert_allclose(np.load(tmp_path / "mill.npy"), np.load(tmp_path / "onnx.npy"), rtol=1e-5, atol=1e-6)
+    assert "n from 1 to 77" in millrace("inspect", "clip.mill", cwd=tmp_path).stdout
 
 
 def test_run_folders_are_built_too(millrace, tmp_path):

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "onnx/import/places.h"
+#include "onnx/import/size_decisions.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -14,6 +15,19 @@ MILLRACE_ONNX_IMPORT(Gather) {
       if (known->int_at(i) < -size || known->int_at(i) >= size)
         call.refuse(
             fmt::format("its index {} is outside of the {} places of axis {}", known->int_at(i), size, axis));
+  }
+  if (onnx::repeats(call.graph, call.node, call.items())) {
+    const Array& known = *call.graph.constant_value(at);
+    Array first(known.dtype(), {1});
+    first.set(0, known.at(0));
+    const Value row =
+        call.gather(x, counted_from_front(call, call.constant(first), call.true_size(0, axis)), axis);
+    Shape one(static_cast<size_t>(known.shape().rank()), Dim(1)), all = known.shape();
+    for (int d = 1; d < call.b.shape(x).rank(); ++d) {
+      one.push_back(call.b.shape(x)[static_cast<size_t>(d)]);
+      all.push_back(one.back());
+    }
+    return {call.b.broadcast(call.b.reshape(row, one), all)};
   }
   const Value indices = counted_from_front(call, at, call.true_size(0, axis));
   const Value result = call.gather(x, indices, axis);

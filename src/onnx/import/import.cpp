@@ -412,7 +412,7 @@ class Importer : public NestedGraphs {
         if (one.bounded(k)) return carried(one, run, elementwise);
       return run(one);
     };
-    if (all_known(graph(), operands) && !takes_graphs(node))
+    if (all_known(graph(), operands) && !takes_graphs(node) && !repeats(graph(), node, operands))
       if (std::optional<Items> constants = folded(graph(), operands, write)) {
         note_decision(node, operands, *constants);
         return std::move(*constants);

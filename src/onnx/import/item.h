@@ -31,6 +31,7 @@ struct Item {
   };
   std::shared_ptr<const Between> between;
   bool of_sizes = false;  // a known tensor that was computed from the sizes of others
+  bool sized = false;     // a known tensor that has as many elements as such sizes say (places, a mask)
 
   Item() = default;
   Item(Value tensor)

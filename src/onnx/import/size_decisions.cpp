@@ -83,7 +83,7 @@ bool compares_with_negatives(const Graph& graph, const NodeProto& node, const It
   if (node.op_type != "Equal" || operands.size() != 2) return false;
   const auto sizes = [&](const Item& item) {
     const Array* const array = known(graph, item);
-    return item.of_sizes && array && all_of(*array, [](double x) { return x >= 0; });
+    return item.of_sizes && array && all_of(*array, [](double x) { return x >= 0 || x == -1; });
   };
   const auto negative = [&](const Item& item) {
     const Array* const array = known(graph, item);
@@ -91,6 +91,16 @@ bool compares_with_negatives(const Graph& graph, const NodeProto& node, const It
   };
   return (sizes(operands[0]) && negative(operands[1])) || (sizes(operands[1]) && negative(operands[0]));
 }
+
+/// Numbers as a text, the first ones of many.
+std::string shown(const Array& array) {
+  std::string text;
+  for (int64_t i = 0; i < std::min<int64_t>(array.count(), 64); ++i) text += fmt::format(" {}", array.at(i));
+  return text;
+}
+
+/// One number of many, as many as a size says: what it is may be anything that is made of the size.
+bool sums_up(std::string_view op) { return op.starts_with("Reduce") || op.starts_with("Arg"); }
 
 /// As much of a table as a size says is a constant of that size.
 bool begins_a_table(const Graph& graph, const NodeProto& node, const Items& operands) {
@@ -101,29 +111,55 @@ bool begins_a_table(const Graph& graph, const NodeProto& node, const Items& oper
 
 }  // namespace
 
+bool repeats(const Graph& graph, const NodeProto& node, const Items& operands) {
+  if (operands.size() != 2 || operands[0].form != Item::Form::tensor || operands[0].bounded_axis >= 0)
+    return false;
+  const Type& of = graph.type(operands[0].value);
+  if (node.op_type == "Expand") return operands[1].of_sizes && of.dtype.is_float();
+  if (node.op_type != "Gather" || !operands[1].sized || operands[0].sized || of.shape.rank() < 2)
+    return false;
+  const AttributeProto* const axis = node.find("axis");
+  const Array* const indices = known(graph, operands[1]);
+  return (!axis || axis->integer == 0) && indices && indices->count() > 0 &&
+         all_of(*indices, [&](double x) { return x == indices->at(0); });
+}
+
 std::string follow_sizes(const Graph& graph, const NodeProto& node, const Items& operands, Items& results) {
   const std::string_view op = node.op_type;
-  const bool measures = (op == "Shape" || op == "Size") && !operands.empty() && !known(graph, operands[0]);
-  const bool of_sizes =
-      std::any_of(operands.begin(), operands.end(), [](const Item& x) { return x.of_sizes; });
-  if (!measures && !of_sizes) return {};
+  const auto any = [&](bool Item::*what) {
+    return std::any_of(operands.begin(), operands.end(), [&](const Item& x) { return x.*what; });
+  };
+  const bool measures = (op == "Shape" || op == "Size") && !operands.empty() &&
+                        (operands[0].sized || !known(graph, operands[0]));
+  const bool of_sizes = any(&Item::of_sizes), sized = any(&Item::sized);
+  if (!measures && !of_sizes && !sized) return {};
   // What is left to the program is computed from the sizes that it is run for.
   const bool all_known = std::all_of(results.begin(), results.end(),
                                      [&](const Item& x) { return !x.is_something() || known(graph, x); });
   if (!all_known || results.empty()) return {};
-  const bool rounds = op == "Div" || op == "Cast" || op == "Floor" || op == "Ceil" || op == "Round";
-  if (compares_with_negatives(graph, node, operands) || begins_a_table(graph, node, operands)) return {};
-  if (keeps_formulas(op) && (!rounds || rounds_nothing(graph, node, operands, results))) {
-    for (Item& each : results) each.of_sizes = true;
-    return {};
+  const auto mark = [&](bool Item::*as) {
+    for (Item& each : results) each.*as = true;
+    return std::string();
+  };
+  std::string given;
+  if (!of_sizes && !measures) {
+    const Array* const array = known(graph, results[0]);
+    constexpr int64_t few = 16;  // summed up, or taken out of many
+    if (!array || array->count() > few) return mark(&Item::sized);
+    return sums_up(op) ? shown(*array) : mark(&Item::of_sizes);
   }
   // As many zeros or numbers as a size says are a constant of that size.
-  if (op == "ConstantOfShape" || op == "Range" || op == "EyeLike" || op == "OneHot") return {};
-  std::string given;
+  if (op == "ConstantOfShape" || op == "Range" || op == "EyeLike" || op == "OneHot" ||
+      begins_a_table(graph, node, operands))
+    return mark(&Item::sized);
+  if (compares_with_negatives(graph, node, operands)) return {};
+  const bool rounds = op == "Div" || op == "Cast" || op == "Floor" || op == "Ceil" || op == "Round";
+  if (keeps_formulas(op) && (!rounds || rounds_nothing(graph, node, operands, results))) {
+    if (sized) (void)mark(&Item::sized);
+    return mark(&Item::of_sizes);
+  }
   for (const Item& each : operands)
-    if (const Array* const array = known(graph, each))
-      for (int64_t i = 0; i < std::min<int64_t>(array->count(), 64); ++i)
-        given += fmt::format(" {}", array->at(i));
+    if (const Array* const array = known(graph, each)) given += shown(*array);
   return given;
 }
 
