@@ -178,9 +178,10 @@ def test_what_exporters_write_for_pictures_and_short_texts_is_for_any_sizes(mill
     # ViT's first token, for each picture: −1 where a size is to stay.
     nodes = [
         node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["b"], axis=0), node("Concat", ["b", "stays"], ["to"], axis=0),
-        node("Equal", ["to", "minus"], ["same"]), node("Where", ["same", "ones", "to"], ["shape"]), node("Expand", ["cls", "shape"], ["first"]), node("Concat", ["first", "x"], ["y"], axis=1),
+        node("Shape", ["to"], ["rank"]), node("ConstantOfShape", ["rank"], ["ones"], value=onnx.helper.make_tensor("one", 7, [1], [1])), node("Mul", ["ones", "minus"], ["negative"]),
+        node("Equal", ["to", "negative"], ["same"]), node("Where", ["same", "ones", "to"], ["shape"]), node("Expand", ["cls", "shape"], ["first"]), node("Concat", ["first", "x"], ["y"], axis=1),
     ]
-    numbers = {"zero": [0], "stays": [-1, -1], "minus": [-1, -1, -1], "ones": [1, 1, 1]}
+    numbers = {"zero": [0], "stays": [-1, -1], "minus": [-1]}
     constants = [(name, np.array(value, np.int64)) for name, value in numbers.items()] + [("cls", random.standard_normal((1, 1, 8)).astype(np.float32))]
     save(tmp_path / "vit.onnx", nodes, [("x", 1, ["batch", 4, 8])], [("y", 1, ["batch", 5, 8])], constants)
     # CLIP's texts have 77 places, and a mask of them stands in each layer.

@@ -129,8 +129,9 @@ std::string follow_sizes(const Graph& graph, const NodeProto& node, const Items&
   const auto any = [&](bool Item::*what) {
     return std::any_of(operands.begin(), operands.end(), [&](const Item& x) { return x.*what; });
   };
-  const bool measures = (op == "Shape" || op == "Size") && !operands.empty() &&
-                        (operands[0].sized || !known(graph, operands[0]));
+  const bool asks = (op == "Shape" || op == "Size") && !operands.empty(),
+             measures = asks && (operands[0].sized || !known(graph, operands[0]));
+  if (asks && !measures) return {};  // how many sizes there are, say
   const bool of_sizes = any(&Item::of_sizes), sized = any(&Item::sized);
   if (!measures && !of_sizes && !sized) return {};
   // What is left to the program is computed from the sizes that it is run for.
