@@ -159,11 +159,15 @@ class Ranges {
       if (!same(at) && !says_the_same(at)) break;
       known.least = size;
     }
+    const auto reaches = [&](int64_t size) {
+      if (!holds(at, name, size)) return false;
+      known.most = size;
+      known.grows = known.grows || grown_ > examples_grown_;
+      return true;
+    };
     for (int64_t size : kLarger) {
       if (size <= largest) continue;
-      if (holds(at, name, size)) {
-        known.most = size;
-        known.grows = known.grows || grown_ > examples_grown_;
+      if (reaches(size)) {
         // What is repeated (a bias for each row) is written out here, and would fill the memory soon.
         if (constant_bytes(graphs_.back()) > bytes_ + kMuch) break;
         continue;
@@ -171,12 +175,7 @@ class Ranges {
       // Where it ends: a table in some place, what is kept at about so much.
       while (size - known.most > (too_much_ ? known.most / 8 : 1)) {
         const int64_t middle = known.most + (size - known.most) / 2;
-        if (holds(at, name, middle)) {
-          known.most = middle;
-          known.grows = known.grows || grown_ > examples_grown_;
-        } else {
-          size = middle;
-        }
+        if (!reaches(middle)) size = middle;
       }
       break;
     }
