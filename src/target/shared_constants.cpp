@@ -174,8 +174,9 @@ std::vector<NamedForm> forms_of(const Array& constant) {
 OfferedConstants::OfferedConstants(std::vector<OfferedConstant> constants) {
   const std::lock_guard lock(store().mutex);
   for (OfferedConstant& each : constants) {
-    addresses_.push_back(each.array.data());
-    store().offers[each.array.data()] = {each.array.type(), digest_of(each.identity), std::move(each.forms)};
+    Offer offer{each.array.type(), digest_of(each.identity), std::move(each.forms)};
+    if (store().offers.try_emplace(each.array.data(), std::move(offer)).second)
+      addresses_.push_back(each.array.data());
   }
 }
 
