@@ -236,6 +236,29 @@ std::string decided_by_sizes(const SessionModel& model, const std::vector<Bindin
   return {};
 }
 
+/// What graphs for these sizes do not have in common: that some layer is another one, or what it gives.
+std::string why_different(const std::vector<Bindings>& sizes, const std::vector<Graph>& graphs) {
+  std::string why = "its graph is not the same for all";
+  int nodes = graphs[0].size();
+  for (const Graph& graph : graphs) nodes = std::min(nodes, graph.size());
+  for (int i = 0; i < nodes; ++i) {
+    const Node& first = graphs[0].node(i);
+    bool same = true;
+    std::vector<std::pair<Bindings, std::string>> types;
+    for (size_t g = 0; g < graphs.size(); ++g) {
+      same = same && graphs[g].node(i).op == first.op;
+      types.emplace_back(sizes[g], graphs[g].type({i, 0}).str());
+    }
+    if (same && learn_text(types)) continue;
+    if (first.origin.layer.empty()) break;
+    return why + (same
+                      ? fmt::format(": how large '{}' is, follows from them by more than a product and a sum",
+                                    first.origin.layer)
+                      : fmt::format(": '{}' is computed in another way for some", first.origin.layer));
+  }
+  return why;
+}
+
 /// Learns it from these sizes. InputError where the model cannot be had for them.
 OpenGraph learn_from(const Examples& examples, const SessionModel& model, CompileOptions compile,
                      const std::set<std::string>& names, Weights& weights) {
@@ -265,7 +288,7 @@ OpenGraph learn_from(const Examples& examples, const SessionModel& model, Compil
   Bindings equal;
   for (const std::string& name : names) equal[name] = examples[1][0];
   if (!learnt || (names.size() > 1 && !ranges.same(equal))) {
-    open.why_not = "its graph is not the same for all";
+    open.why_not = learnt ? "its graph is another one where sizes are equal" : why_different(sizes, plain);
     return open;
   }
   std::map<std::string, Known> known;
@@ -291,7 +314,7 @@ OpenGraph learn_from(const Examples& examples, const SessionModel& model, Compil
   all = weights;
   learnt = learn_graphs(sizes, ready, all);
   if (!learnt) {
-    open.why_not = "its graph is not the same for all";
+    open.why_not = why_different(sizes, ready);
     return open;
   }
   for (const auto& [name, range] : known) open.sizes[name] = {range.least, range.most};

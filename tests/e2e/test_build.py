@@ -173,6 +173,12 @@ def test_tables_of_which_a_size_cuts_the_beginning_are_for_any_up_to_their_end(m
     assert "was tried for 'n' from 1 to 200" in millrace("predict", "m.mill", "x.npy", cwd=tmp_path, code=1).stderr
 
 
+def test_why_there_is_no_graph_for_other_sizes_names_the_node(millrace, tmp_path):
+    nodes = [node("Relu", ["x"], ["r"]), node("MaxPool", ["r"], ["half"], kernel_shape=[2, 2], strides=[2, 2]), node("Relu", ["half"], ["y"])]
+    save(tmp_path / "m.onnx", nodes, [("x", 1, ["batch", 3, "h", "w"])], [("y", 1, None)])
+    assert "how large 'half' is, follows" in millrace("build", "m.onnx", "-o", "m.mill", "--sizes", "batch=1,h=8,w=8", cwd=tmp_path).stdout
+
+
 def test_what_exporters_write_for_pictures_and_short_texts_is_for_any_sizes(millrace, tmp_path):
     random = np.random.default_rng(5)
     # ViT's first token, for each picture: −1 where a size is to stay.
