@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <memory>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "onnx/import/call.h"
 #include "ops/scan.h"
 
@@ -17,6 +17,10 @@ struct Layer {
   int64_t steps, batch, hidden, directions;
   bool batch_first;
 };
+
+std::vector<std::string> activations_of(const onnx::ImportCall& call) {
+  return call.has("activations") ? call.attribute("activations").texts : std::vector<std::string>{};
+}
 
 /// `gates`: how many products of the width of the state there are; `activations` of each direction.
 Layer layer_of(onnx::ImportCall& call, int64_t gates, size_t activations) {
@@ -43,8 +47,7 @@ Layer layer_of(onnx::ImportCall& call, int64_t gates, size_t activations) {
   need(6, "first cells", state);
   need(7, "peepholes", {d, 3 * h});
   if (call.integer("hidden_size", h) != h) call.refuse("its weights have another width than its states");
-  const size_t named = call.has("activations") ? call.attribute("activations").texts.size() : 0,
-               wanted = activations * static_cast<size_t>(d);
+  const size_t named = activations_of(call).size(), wanted = activations * static_cast<size_t>(d);
   if (named != 0 && named != wanted) call.refuse(fmt::format("it has {} activations, not {}", named, wanted));
   return layer;
 }
@@ -80,21 +83,11 @@ constexpr Function kFunctions[] = {{"Relu"},
                                    {"HardSigmoid", true, true},
                                    {"Elu", true}};
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
 /// Names are written in any case of letters.
 const Function& function_named(onnx::ImportCall& call, const std::string& name) {
   for (const Function& each : kFunctions)
-    if (lower_case(each.name) == lower_case(name)) return each;
+    if (lower_case(std::string(each.name)) == lower_case(name)) return each;
   call.refuse("the activation " + name + " is not known");
-}
-
-std::vector<std::string> activations_of(const onnx::ImportCall& call) {
-  return call.has("activations") ? call.attribute("activations").texts : std::vector<std::string>{};
 }
 
 /// What an operator of ONNX with alpha and beta gives of x.
@@ -134,7 +127,7 @@ Value activation(onnx::ImportCall& call, Value x, size_t at, const char* fallbac
   if (function.name == "Affine") return call.b.add(call.b.mul(x, alpha), beta);
   if (function.name == "ScaledTanh") return call.b.mul(call.graph.add("tanh", {call.b.mul(x, beta)}), alpha);
   if (function.alpha) return by_operator(call, function, x, numbers);
-  return call.graph.add(lower_case(function.name), {x});
+  return call.graph.add(lower_case(std::string(function.name)), {x});
 }
 
 Value clipped(onnx::ImportCall& call, Value x) {
