@@ -83,11 +83,11 @@ Frame Augmenter::frame(int height, int width, const SampleKey& sample) const {
 
 void Augmenter::apply(const Extent& extent, const uint8_t* in, uint8_t* out, const SampleKey& sample,
                       std::vector<uint8_t>& scratch) const {
-  const size_t begin = frames() ? 1 : 0;
-  if (list_.size() == begin) {
+  if (!changes()) {
     std::memcpy(out, in, extent.bytes());
     return;
   }
+  const size_t begin = frames() ? 1 : 0;
   // What lies between is in two halves of the scratch, by turns.
   size_t most = 0;
   Extent now = extent;

@@ -49,6 +49,8 @@ class Augmenter {
   Frame frame(int height, int width, const SampleKey& sample) const;
   Extent framed(const Extent& extent) const { return list_.front()->result(extent); }
 
+  /// Does apply() change anything?
+  bool changes() const { return list_.size() > (frames() ? 1 : 0); }
   /// `extent`: of `in`; `out` is of size result(extent). `scratch` is working memory, grown as needed.
   void apply(const Extent& extent, const uint8_t* in, uint8_t* out, const SampleKey& sample,
              std::vector<uint8_t>& scratch) const;

@@ -30,10 +30,15 @@ ArrayPart::ArrayPart(std::vector<Field> fields, ArrayReader reader, ArrayPartOpt
 
 std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey* /*random*/,
                             Scratch* /*scratch*/, std::byte* stored) const {
-  std::vector<std::byte*> rows;
-  for (const size_t offset : offsets_) rows.push_back(stored + offset);
   try {
-    reader_(from, index, 1, rows);
+    if (fields_.size() == 1) {
+      std::byte* const rows[] = {stored};
+      reader_(from, index, 1, rows);
+    } else {
+      std::vector<std::byte*> rows;
+      for (const size_t offset : offsets_) rows.push_back(stored + offset);
+      reader_(from, index, 1, rows);
+    }
   } catch (const Error& error) {
     if (!options_.bad_samples) throw;
     return reason_or_rethrow(error, from, index);

@@ -73,6 +73,8 @@ class Part {
     return false;
   }
 
+  /// Is what read() leaves the row of its only array, so that it may be read to where it belongs?
+  virtual bool reads_rows() const { return false; }
   /// From what was read to a row of each of its arrays (`arrays[k]` is where the row of fields()[k] begins),
   /// changed at random as in training where the part was made for that.
   virtual void put(const std::byte* stored, const Row& row, Scratch* scratch,

@@ -48,6 +48,7 @@ class PicturePart final : public Part {
   bool keeps() const override { return !augmenter_.frames(); }
   std::string read(const Dataset& from, int64_t index, const SampleKey* random, Scratch* scratch,
                    std::byte* stored) const override;
+  bool reads_rows() const override { return !augmenter_.changes(); }
   void put(const std::byte* stored, const Row& row, Scratch* scratch,
            std::span<std::byte* const> arrays) const override;
   bool mixes() const override { return !mixer_.empty(); }

@@ -76,8 +76,7 @@ bool Readings::read(int64_t index, const SampleKey* key,
 bool Readings::read_all(int64_t index, const SampleKey* key, Reader& reader) {
   if (bad_[static_cast<size_t>(index)].load(std::memory_order_relaxed)) return false;
   for (size_t p = 0; p < parts_.size(); ++p)
-    if (sizes_[p] > 0 && !read(index, key, reader.scratch, p, reader.bytes.data() + offsets_[p]))
-      return false;
+    if (sizes_[p] > 0 && !read(index, key, reader.scratch, p, reader.stored[p])) return false;
   return true;
 }
 
@@ -141,7 +140,7 @@ void Readings::keep_run(int64_t first, int64_t count, Reader& reader, RowsAhead*
   }
 }
 
-std::span<const std::byte* const> Readings::get(int64_t& index, const SampleKey& key, Reader& reader) {
+std::span<std::byte* const> Readings::get(int64_t& index, const SampleKey& key, Reader& reader) {
   if (!reads()) return reader.stored;
   const int64_t count = samples_->count();
   SampleKey sample = key;

@@ -36,7 +36,7 @@ class Readings {
   struct Reader {
     std::vector<std::unique_ptr<Part::Scratch>> scratch;  // of each part
     AlignedBytes bytes;                                   // of one sample
-    std::vector<const std::byte*> stored;
+    std::vector<std::byte*> stored;                       // of each part, where it reads a sample
   };
 
   /// `samples` may be null where no part reads. InputError: no sample can be read.
@@ -46,8 +46,9 @@ class Readings {
   Reader reader() const;
   /// What each part (of those that read) has of sample `index` or, when it is bad, of the next good one;
   /// `index` becomes the one taken. `key` names the row to parts that do not read the same each time; its
-  /// index is ignored. Valid until `reader` reads again.
-  std::span<const std::byte* const> get(int64_t& index, const SampleKey& key, Reader& reader);
+  /// index is ignored. Where nothing is kept it lies where `reader.stored` says. Valid until `reader` reads
+  /// again.
+  std::span<std::byte* const> get(int64_t& index, const SampleKey& key, Reader& reader);
   /// Brings a sample that is kept nearer, of large ones their beginning: rows of an epoch lie anywhere, and
   /// waiting for each of them in turn takes longer than all else that is done with small ones.
   [[gnu::always_inline]] void fetch(int64_t index) const {  // else GCC takes it for doing nothing

@@ -419,8 +419,10 @@ void SampleFeed::put_row(Slot& slot, int64_t i, RowWorker& worker) {
           batch.length,
           picked.extracts};
   int64_t index = picked.pick.index;
-  std::span<const std::byte* const> stored = worker.reader.stored;
+  std::span<std::byte* const> stored = worker.reader.stored;
   if (index >= 0) {
+    for (size_t p = 0; p < parts_.size() && !readings_->kept(); ++p)
+      if (parts_[p].part->reads_rows()) worker.reader.stored[p] = row_places(slot, p, i, worker)[0];
     stored = readings_->get(index, row.key, worker.reader);
     if (index != picked.pick.index && !picked.extracts.empty())
       fail<InputError>("{}: cannot be read, and no other can stand in a row of its text; leave it out",
@@ -430,7 +432,8 @@ void SampleFeed::put_row(Slot& slot, int64_t i, RowWorker& worker) {
   }
   slot.samples[static_cast<size_t>(i)] = row.key.index = index;
   for (size_t p = 0; p < parts_.size(); ++p)
-    parts_[p].part->put(stored[p], row, worker.reader.scratch[p].get(), row_places(slot, p, i, worker));
+    if (const auto places = row_places(slot, p, i, worker); places.empty() || stored[p] != places[0])
+      parts_[p].part->put(stored[p], row, worker.reader.scratch[p].get(), places);
   if (!weighted_) return;
   const double own = options_.weights.empty() || index < 0 ? 1 : options_.weights[static_cast<size_t>(index)];
   reinterpret_cast<float*>(array(slot, fields_.size() - 1))[i] = static_cast<float>(picked.pick.weight * own);

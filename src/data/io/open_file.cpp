@@ -1,5 +1,7 @@
 #include "data/io/open_file.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,12 +23,16 @@
 namespace millrace::data {
 namespace {
 
+/// A mapped file, which bytes of it keep. Threads have counts of their own of who keeps it: one that all
+/// change for every sample goes from CPU to CPU, and what each wrote before waits for it.
 class LocalFile final : public RandomAccessFile {
  public:
-  explicit LocalFile(const std::string& path)
-      : RandomAccessFile(path), file_(std::make_shared<const MappedFile>(path)) {}
+  explicit LocalFile(const std::string& path) : RandomAccessFile(path) {
+    const auto file = std::make_shared<const MappedFile>(path);
+    for (auto& keeper : keepers_) keeper = std::make_shared<const Keeper>(Keeper{file});
+  }
 
-  uint64_t size() const override { return file_->bytes().size(); }
+  uint64_t size() const override { return bytes().size(); }
   int64_t version() const override {
     struct stat status {};
     if (::stat(path().c_str(), &status) != 0) return 0;
@@ -35,11 +41,22 @@ class LocalFile final : public RandomAccessFile {
   Bytes read(uint64_t offset, uint64_t size) const override {
     require_range(offset, size);
     require_mapped_files();
-    return {file_->bytes().subspan(offset, size), file_};
+    return {bytes().subspan(offset, size), keepers_[thread_number() % keepers_.size()]};
   }
 
  private:
-  std::shared_ptr<const MappedFile> file_;
+  struct alignas(128) Keeper {
+    std::shared_ptr<const MappedFile> file;
+  };
+
+  std::span<const uint8_t> bytes() const { return keepers_[0]->file->bytes(); }
+  static size_t thread_number() {
+    static std::atomic<size_t> threads{0};
+    thread_local const size_t number = threads++;
+    return number;
+  }
+
+  std::array<std::shared_ptr<const Keeper>, 8> keepers_;
 };
 
 Bytes output_of(const std::string& path) {
