@@ -1,38 +1,43 @@
 // A network that comes from an ONNX file, whoever wrote it: it goes on being trained.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "onnx/models/head.h"
 #include "onnx/models/open_sizes.h"
+#include "onnx/models/texts.h"
 #include "onnx/models/trainable.h"
 #include "trace/inline.h"
 
 namespace millrace::nn::models {
 namespace {
 
-/// The two graphs of a file, and its initialisers as parameters and buffers under their names.
+using TextRoles = std::optional<std::vector<onnx::TextRole>>;
+
+/// The two graphs of a file, and its initialisers as parameters and buffers under their names. Of texts there
+/// are two graphs for each length: what a file computes of a length is constants then.
 class OnnxFile : public Module {
  public:
-  OnnxFile(const onnx::Model& model, onnx::ImportOptions options, const onnx::Trainable& trainable) {
+  OnnxFile(std::shared_ptr<const onnx::Model> model, onnx::ImportOptions options,
+           const onnx::Trainable& trainable, TextRoles texts)
+      : model_(std::move(model)), options_(std::move(options)), texts_(std::move(texts)) {
     const auto value = [&](const std::string& name) {
-      return onnx::array_of(*onnx::find_initialiser(model, name), model.folder).converted(f32);
+      return onnx::array_of(*onnx::find_initialiser(*model_, name), model_->folder).converted(f32);
     };
-    onnx::Learning& learning = *options.learning;
+    onnx::Learning& learning = *options_.learning;
     learning.inputs = {trainable.parameters.begin(), trainable.parameters.end()};
     learning.inputs.insert(trainable.statistics.begin(), trainable.statistics.end());
-    learning.training = false;
-    evaluation_ = onnx::import_open(model, options);
-    learning.training = true;
-    training_ = onnx::import_open(model, options);
-    const auto& names = evaluation_.graph.input_names();
+    first_ = &graphs_of(texts_ ? options_.inputs.begin()->second.shape[1].size() : 0);
+    const auto& names = evaluation().graph.input_names();
     const auto used = [&](const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
-    const std::set<std::string> products = onnx::product_weights(evaluation_.graph);
+    const std::set<std::string> products = onnx::product_weights(evaluation().graph);
     const std::string_view end = ".weight";
     for (const std::string& name : trainable.parameters) {
       if (!used(name)) continue;
@@ -49,8 +54,11 @@ class OnnxFile : public Module {
       if (used(name)) buffer(name, value(name));
   }
 
-  Tensor forward_many(std::span<const Tensor> inputs) override {
-    const onnx::Imported& own = training() ? training_ : evaluation_;
+  Tensor forward_many(std::span<const Tensor> all) override {
+    const std::vector<Tensor> inputs =
+        texts_ ? onnx::text_inputs(*texts_, all) : std::vector<Tensor>(all.begin(), all.end());
+    const Graphs& graphs = texts_ ? graphs_of(all[0].dim(1).size()) : *first_;
+    const onnx::Imported& own = training() ? graphs.training : graphs.evaluation;
     const std::vector<std::string>& names = own.graph.input_names();
     std::vector<Tensor> given;
     for (size_t i = 0; i < names.size(); ++i) {
@@ -69,16 +77,34 @@ class OnnxFile : public Module {
   }
 
   /// The type of its result, with open sizes.
-  const Type& result() const { return evaluation_.graph.type(evaluation_.graph.outputs()[0]); }
+  const Type& result() const { return evaluation().graph.type(evaluation().graph.outputs()[0]); }
+  const onnx::Imported& evaluation() const { return first_->evaluation; }
   /// How many numbers a new head would be given: of planes, the number of these.
   Dim features() const {
     const Shape& shape = result().shape;
     return shape.rank() == 4 ? shape[1] : shape.back();
   }
-  size_t norms() const { return training_.norms.size(); }
-  int64_t fixed_norms() const { return training_.fixed_norms; }
+  size_t norms() const { return first_->training.norms.size(); }
+  int64_t fixed_norms() const { return first_->training.fixed_norms; }
 
  private:
+  struct Graphs {
+    onnx::Imported evaluation, training;
+  };
+
+  const Graphs& graphs_of(int64_t length) {
+    const auto [at, fresh] = graphs_.try_emplace(length);
+    if (!fresh) return at->second;
+    onnx::ImportOptions options = options_;
+    if (texts_)
+      for (auto& [name, type] : options.inputs) type.shape[1] = length;
+    options.learning->training = false;
+    at->second.evaluation = onnx::import_open(*model_, options);
+    options.learning->training = true;
+    at->second.training = onnx::import_open(*model_, options);
+    return at->second;
+  }
+
   static Tensor as(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
 
   /// Moves running statistics as nn::BatchNorm does, by the unbiased variance.
@@ -96,7 +122,11 @@ class OnnxFile : public Module {
     variance = variance * (1 - momentum) + as(batch[2], f32) * (momentum * unbiased);
   }
 
-  onnx::Imported evaluation_, training_;
+  std::shared_ptr<const onnx::Model> model_;
+  onnx::ImportOptions options_;
+  TextRoles texts_;
+  std::map<int64_t, Graphs> graphs_;  // by the length of texts
+  const Graphs* first_ = nullptr;
   /// Matrices of products, by their names: layers that may get adapters. The graphs compute with them.
   std::map<std::string, Linear*> layers_;
 };
@@ -148,16 +178,54 @@ std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& set
   return inputs;
 }
 
+std::vector<InputSpec> texts_given(const ModelOptions& options) {
+  static constexpr std::array names = {"tokens", "segments"};
+  std::vector<InputSpec> inputs;
+  for (size_t i = 0; i < options.given.size(); ++i)
+    inputs.push_back({names[i], options.given[i], 0, static_cast<double>(options.vocabulary)});
+  return inputs;
+}
+
+void check_texts(const std::vector<InputSpec>& inputs, const std::vector<onnx::TextRole>& roles,
+                 const ModelOptions& options, const OnnxFile& file, std::vector<std::string>& notes) {
+  for (size_t i = 0; i < roles.size(); ++i)
+    if (roles[i] == onnx::TextRole::tokens)
+      onnx::check_vocabulary(file.evaluation().graph, inputs[i].name, options.vocabulary);
+  if (options.given.size() > 1 && !contains(roles, onnx::TextRole::mask))
+    notes.push_back(
+        "it takes no mask: what pads a text is read as tokens of number 0, so the same text in a longer row "
+        "may give another result");
+}
+
 std::string listed(const std::vector<Type>& types) {
   std::vector<std::string> texts;
   for (const Type& type : types) texts.push_back(type.str());
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+/// Whether what a model is given are texts: tokens, and segments where they are padded.
+bool are_texts(const ModelOptions& options) {
+  if (options.given.empty() || options.input.rank() != 1) return false;
+  return std::all_of(options.given.begin(), options.given.end(), [&](const Type& type) {
+    return type.dtype == i64 && type.shape.rank() == 2 && type.shape[1] == options.input[0];
+  });
+}
+
+/// What of texts each input of the file is, which gets their shapes.
+TextRoles roles_for(std::vector<InputSpec>& inputs, const ModelOptions& options) {
+  TextRoles roles = are_texts(options) ? onnx::text_roles(inputs) : std::nullopt;
+  if (!roles) return roles;
+  if (options.given.size() > 2)
+    fail<InputError>(
+        "rows of several texts are not for a model from a file, which would see them as one: "
+        "input.sequences = \"padded\", \"buckets\" or \"windows\"");
+  for (InputSpec& input : inputs) input.type.shape = options.given[0].shape;
+  return roles;
+}
+
 /// What the file takes, in the shapes that it is given.
-std::vector<InputSpec> inputs_for(const onnx::Model& model, const Settings& settings,
-                                  const std::vector<Type>& given) {
-  std::vector<InputSpec> inputs = file_inputs(model, settings, given);
+std::vector<InputSpec> inputs_for(std::vector<InputSpec> inputs, const onnx::Model& model,
+                                  const Settings& settings, const std::vector<Type>& given) {
   if (given.empty()) return inputs;
   std::vector<Type> wanted;
   for (const InputSpec& input : inputs) wanted.push_back(input.type);
@@ -194,12 +262,16 @@ Model onnx_file(const std::string& kind, const Settings& settings, const ModelOp
   const std::string& path = settings.text("onnx_file");
   if (path.empty())
     fail<InputError>("model.kind = \"onnx\" is a file: name it, as model.kind = \"model.onnx\"");
-  const onnx::Model model = onnx::read_model(path);
+  const auto read_model = std::make_shared<const onnx::Model>(onnx::read_model(path));
+  const onnx::Model& model = *read_model;
   Model made;
   made.kind = kind;
-  made.inputs = inputs_for(model, settings, options.given);
+  std::vector<InputSpec> inputs = file_inputs(model, settings, options.given);
+  const TextRoles texts = roles_for(inputs, options);
+  if (!texts) inputs = inputs_for(std::move(inputs), model, settings, options.given);
   onnx::ImportOptions import;
-  for (const InputSpec& input : made.inputs) import.inputs[input.name] = input.type;
+  for (const InputSpec& input : inputs) import.inputs[input.name] = input.type;
+  made.inputs = texts ? texts_given(options) : inputs;
   onnx::Learning& learning = import.learning.emplace();
   learning.enter = settings.text("input_value");
   const int64_t width = options.tokens ? options.vocabulary : options.classes;
@@ -209,7 +281,7 @@ Model onnx_file(const std::string& kind, const Settings& settings, const ModelOp
   const auto read = [&] {
     learning.outputs = {end.value};
     const onnx::Trainable trainable = onnx::trainable(model, import);
-    return std::make_shared<OnnxFile>(model, import, trainable);
+    return std::make_shared<OnnxFile>(read_model, import, trainable, texts);
   };
   try {
     std::shared_ptr<OnnxFile> file = read();
@@ -227,6 +299,7 @@ Model onnx_file(const std::string& kind, const Settings& settings, const ModelOp
           options.tokens ? "length, features" : "features", end.value, file->result().str());
     if (file->parameters().empty() && !fresh)
       fail<InputError>("none of its initialisers is a weight: there is nothing to train");
+    if (texts) check_texts(inputs, *texts, options, *file, made.notes);
     auto network = std::make_shared<OnnxNetwork>(file);
     if (fresh) network->add_head(width);
     size_t tensors = file->parameters().size();

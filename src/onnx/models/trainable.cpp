@@ -21,6 +21,22 @@ bool is_finite(const Array& array) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
+/// What hides places from others: numbers that make all others nothing, or a triangle of one number below
+/// another.
+bool is_mask(const Array& array) {
+  constexpr float hidden = 1e4F;  // and more: masks of f16 have this one
+  const Array wide = array.converted(f32);
+  const std::span<const float> values = wide.as<float>();
+  if (std::any_of(values.begin(), values.end(), [](float value) { return std::abs(value) >= hidden; }))
+    return true;
+  const int64_t side = array.shape().back().size();
+  if (array.shape().rank() < 2 || side < 2 || array.count() != side * side) return false;
+  const float below = values.front(), above = values[1];
+  for (int64_t i = 0; i < side * side; ++i)
+    if (values[static_cast<size_t>(i)] != (i % side <= i / side ? below : above)) return false;
+  return below != above;
+}
+
 /// What could be a weight by itself, whatever reads it.
 std::set<std::string> candidates_of(const Model& model, const std::set<std::string>& statistics) {
   std::set<std::string> names;
@@ -28,7 +44,8 @@ std::set<std::string> candidates_of(const Model& model, const std::set<std::stri
     const std::optional<DType> dtype = dtype_of(tensor.data_type);
     if (!dtype || !dtype->is_float() || dtype->bits < 16 || tensor.dims.empty()) continue;
     if (std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end()) continue;
-    if (!statistics.contains(tensor.name) && is_finite(array_of(tensor, model.folder)))
+    if (statistics.contains(tensor.name)) continue;
+    if (const Array array = array_of(tensor, model.folder); is_finite(array) && !is_mask(array))
       names.insert(tensor.name);
   }
   return names;
