@@ -37,7 +37,7 @@ log_every = 1
 ROWS, WIDTH = 256, 12
 
 
-def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64):
+def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64, head=True):
     """As exporters write it: numbers of places are a buffer that is cut by the length, hidden states are
     averaged where the mask says so, and scores of places by a Reshape of sizes."""
     draw = np.random.default_rng(5)
@@ -74,7 +74,11 @@ def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), 
         node("Concat", ["count", "length", "rest"], ["flat"], axis=0),
         node("Reshape", ["soft", "flat"], ["x"]),
     ]
-    if "attention_mask" in inputs:
+    result = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])
+    if not head:
+        result = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "n", WIDTH])
+        init = [each for each in init if "head." not in each.name]
+    elif "attention_mask" in inputs:
         nodes += [
             node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT),
             node("Unsqueeze", ["m", "two"], ["m3"]),
@@ -85,9 +89,10 @@ def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), 
         ]
     else:
         nodes.append(node("ReduceMean", ["x"], ["mean"], axes=[1], keepdims=0))
-    nodes.append(node("Gemm", ["mean", "head.weight", "head.bias"], ["logits"], transB=1))
+    if head:
+        nodes.append(node("Gemm", ["mean", "head.weight", "head.bias"], ["logits"], transB=1))
     given = [helper.make_tensor_value_info(name, mask if name == "attention_mask" else TensorProto.INT64, ["batch", "n"]) for name in inputs]
-    graph = helper.make_graph(nodes, "texts", given, [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])], init)
+    graph = helper.make_graph(nodes, "texts", given, [result], init)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
 
@@ -134,6 +139,23 @@ def test_texts_of_several_lengths(millrace, tmp_path, mask):
         ids = np.frombuffer(text.encode(), np.uint8).astype(np.int64)[None]
         given = {"input_ids": ids, "attention_mask": np.ones(ids.shape, dtype), "token_type_ids": np.zeros_like(ids)}
         np.testing.assert_allclose(json.loads(line)["logits"], session.run(None, given)[0][0], rtol=1e-5, atol=1e-5)
+    assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["accuracy"] > 0.9
+
+
+def test_features_of_tokens_get_a_head_behind_their_mean(millrace, tmp_path):
+    prepare(tmp_path, head=False)
+    result = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
+    assert "the head behind the mean over tokens of 'x' is new" in result.stdout + result.stderr
+    weights = newest(tmp_path / "run")
+    with_weights(tmp_path / "texts.onnx", weights, tmp_path / "trained.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "trained.onnx")
+    lines = millrace("predict", "run", *TEXTS, "--json", cwd=tmp_path).stdout.splitlines()
+    for text, line in zip(TEXTS, lines, strict=True):
+        ids = np.frombuffer(text.encode(), np.uint8).astype(np.int64)[None]
+        given = {"input_ids": ids, "token_type_ids": np.zeros_like(ids)}
+        given = {each.name: given.get(each.name, np.ones_like(ids)) for each in session.get_inputs()}
+        mean = session.run(None, given)[0][0].mean(0)
+        np.testing.assert_allclose(json.loads(line)["logits"], weights["model.head.weight"] @ mean + weights["model.head.bias"], rtol=1e-4, atol=1e-5)
     assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["accuracy"] > 0.9
 
 

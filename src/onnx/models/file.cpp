@@ -8,6 +8,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "nn/models/architecture.h"
+#include "nn/models/text_parts.h"
 #include "onnx/models/head.h"
 #include "onnx/models/open_sizes.h"
 #include "onnx/models/texts.h"
@@ -136,7 +137,9 @@ class OnnxNetwork : public Module {
  public:
   explicit OnnxNetwork(std::shared_ptr<OnnxFile> file) : file_(child("", std::move(file))) {}
 
-  void add_head(int64_t width) {
+  /// `averages`: the file gives features of each token of a text.
+  void add_head(int64_t width, bool averages) {
+    averages_ = averages;
     const Dim features = file_->features();
     head_ = &make<Linear>(find("head.weight") ? "new_head" : "head", features.size(), width);
   }
@@ -144,12 +147,14 @@ class OnnxNetwork : public Module {
   Tensor forward_many(std::span<const Tensor> inputs) override {
     const Tensor y = (*file_)(inputs);
     if (!head_) return y;
+    if (averages_) return (*head_)(mean_of_present(y, inputs.size() > 1 ? &inputs[1] : nullptr));
     return (*head_)(y.rank() == 4 ? mean(y, {2, 3}) : y);
   }
 
  private:
   std::shared_ptr<OnnxFile> file_;
   Linear* head_ = nullptr;
+  bool averages_ = false;
 };
 
 /// What the file takes: its inputs, or the value that model.input_value names.
@@ -288,11 +293,12 @@ Model onnx_file(const std::string& kind, const Settings& settings, const ModelOp
     const auto rank = [&] { return file->result().shape.rank(); };
     const bool fits = rank() == (options.tokens ? 3 : 2) && file->result().shape.back() == width;
     const bool fresh = width > 0 && (head == "replace" || (head == "auto" && !fits));
-    if (fresh && !named) {
+    const auto of_tokens = [&] { return texts && !options.tokens && rank() == 3; };
+    if (fresh && !named && !of_tokens()) {
       end = onnx::features_of(model, end.value);
       file = read();
     }
-    const bool ranked = rank() == (options.tokens ? 3 : 2) || (rank() == 4 && !options.tokens);
+    const bool ranked = rank() == (options.tokens ? 3 : 2) || (rank() == 4 && !options.tokens) || of_tokens();
     if (fresh && (!ranked || !file->features().is_static()))
       fail<InputError>(
           "a new head stands behind [batch, {}], and '{}' is {}: model.output_value names another value",
@@ -301,11 +307,14 @@ Model onnx_file(const std::string& kind, const Settings& settings, const ModelOp
       fail<InputError>("none of its initialisers is a weight: there is nothing to train");
     if (texts) check_texts(inputs, *texts, options, *file, made.notes);
     auto network = std::make_shared<OnnxNetwork>(file);
-    if (fresh) network->add_head(width);
+    if (fresh) network->add_head(width, of_tokens());
     size_t tensors = file->parameters().size();
-    made.notes.push_back(fmt::format("{}: {} parameters in {} tensors, {} batch norms{}", path,
-                                     file->parameter_count(), tensors, file->norms(),
-                                     fresh ? fmt::format("; the head behind '{}' is new", end.value) : ""));
+    made.notes.push_back(
+        fmt::format("{}: {} parameters in {} tensors, {} batch norms{}", path, file->parameter_count(),
+                    tensors, file->norms(),
+                    fresh ? fmt::format("; the head behind {}'{}' is new",
+                                        of_tokens() ? "the mean over tokens of " : "", end.value)
+                          : ""));
     if (!end.note.empty() && !fresh) made.notes.push_back(end.note);
     if (file->fixed_norms() > 0)
       made.notes.push_back(
