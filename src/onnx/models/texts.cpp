@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <millrace/error.h>
+#include <millrace/operator.h>
 
 #include "base/format.h"
 #include "base/words.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/graph.h>
 #include <millrace/nn.h>
 
 namespace millrace::onnx {
