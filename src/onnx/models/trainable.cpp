@@ -21,20 +21,20 @@ bool is_finite(const Array& array) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// What hides places from others: numbers that make all others nothing, or a triangle of one number below
-/// another.
+/// What hides places from others, or picks some: numbers that make all others nothing, or a table of two
+/// numbers alone, as no training leaves it.
 bool is_mask(const Array& array) {
   constexpr float hidden = 1e4F;  // and more: masks of f16 have this one
+  constexpr int64_t chance = 16;  // so few numbers may be of two by chance
   const Array wide = array.converted(f32);
   const std::span<const float> values = wide.as<float>();
-  if (std::any_of(values.begin(), values.end(), [](float value) { return std::abs(value) >= hidden; }))
-    return true;
-  const int64_t side = array.shape().back().size();
-  if (array.shape().rank() < 2 || side < 2 || array.count() != side * side) return false;
-  const float below = values.front(), above = values[1];
-  for (int64_t i = 0; i < side * side; ++i)
-    if (values[static_cast<size_t>(i)] != (i % side <= i / side ? below : above)) return false;
-  return below != above;
+  const auto is_hidden = [](float value) { return std::abs(value) >= hidden; };
+  if (std::any_of(values.begin(), values.end(), is_hidden)) return true;
+  if (array.shape().rank() < 2 || array.count() < chance) return false;
+  const float one = values.front();
+  const auto other = std::find_if(values.begin(), values.end(), [&](float value) { return value != one; });
+  return other != values.end() &&
+         std::all_of(other, values.end(), [&](float value) { return value == one || value == *other; });
 }
 
 /// What could be a weight by itself, whatever reads it.

@@ -20,9 +20,9 @@ struct Trainable {
 /// dimensions, that take part in what was learnt: in products, convolutions, lookups, norms and loops on what
 /// the model is given, and in any arithmetic on their results. Constants stay: those that only meet the raw
 /// input (means and deviations in front), single numbers (but for the bias of a product of one result),
-/// values that are not finite, masks (numbers of 10,000 and more in size, or a triangle of one number beside
-/// another), and what an operator must know when it is read (scales of a Resize).
-/// `options`: with `learning`, whose inputs count for nothing. InputError as of import_open().
+/// values that are not finite, masks (numbers of 10,000 and more in size, or tables of two numbers alone),
+/// and what an operator must know when it is read (scales of a Resize). `options`: with `learning`, whose
+/// inputs count for nothing. InputError as of import_open().
 Trainable trainable(const Model& model, const ImportOptions& options);
 
 /// The tensor of an initialiser, or null.
