@@ -181,6 +181,18 @@ def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path):
         np.testing.assert_allclose(json.loads(line)["logits"], logits, rtol=1e-5, atol=1e-5)
 
 
+def test_a_file_of_one_length_wants_all_padded(millrace, tmp_path):
+    """Its places are a table of just that length."""
+    prepare(tmp_path, places=60)
+    model = onnx.load(tmp_path / "texts.onnx")
+    for node in model.graph.node:
+        node.input[:] = ["numbers" if name == "own" else name for name in node.input]
+    onnx.save(model, tmp_path / "texts.onnx")
+    refused = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path, code=None)
+    assert refused.returncode not in (0, -6, -11) and 'input.sequences = "padded"' in refused.stderr
+    millrace("train", "recipe.toml", "input.sequences=padded", "--out", "padded", cwd=tmp_path)
+
+
 def test_a_file_without_a_mask_says_what_that_means(millrace, tmp_path):
     prepare(tmp_path, inputs=("input_ids",))
     result = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
@@ -252,8 +264,14 @@ def test_refusals(millrace, tmp_path):
     assert "it knows 200 tokens, and the recipe's tokenizer has 256" in refusal()
     write_model(tmp_path / "texts.onnx", places=32)
     assert "texts.onnx" in refusal()  # has places for shorter texts only
-    write_model(tmp_path / "texts.onnx", inputs=("input_ids", "attention_mask", "token_type_ids"))
+    write_model(tmp_path / "texts.onnx")
     model = onnx.load(tmp_path / "texts.onnx")
+    for each in model.graph.input:
+        each.type.tensor_type.shape.dim[1].dim_value = 48
+    onnx.save(model, tmp_path / "texts.onnx")
+    assert "input.length = 48" in refusal()
+    for each in model.graph.input:
+        each.type.tensor_type.shape.dim[1].dim_param = "n"
     model.graph.input[1].name = "something"
     for node in model.graph.node:
         node.input[:] = ["something" if name == "attention_mask" else name for name in node.input]

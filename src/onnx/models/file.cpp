@@ -94,16 +94,21 @@ class OnnxFile : public Module {
   };
 
   const Graphs& graphs_of(int64_t length) {
-    const auto [at, fresh] = graphs_.try_emplace(length);
-    if (!fresh) return at->second;
+    if (const auto at = graphs_.find(length); at != graphs_.end()) return at->second;
     onnx::ImportOptions options = options_;
     if (texts_)
       for (auto& [name, type] : options.inputs) type.shape[1] = length;
-    options.learning->training = false;
-    at->second.evaluation = onnx::import_open(*model_, options);
-    options.learning->training = true;
-    at->second.training = onnx::import_open(*model_, options);
-    return at->second;
+    const auto read = [&](bool training) {
+      options.learning->training = training;
+      return onnx::import_open(*model_, options);
+    };
+    try {
+      return graphs_.emplace(length, Graphs{read(false), read(true)}).first->second;
+    } catch (const InputError& error) {
+      if (!first_) throw;
+      fail<InputError>("{}; texts of another length than {} do not go in: input.sequences = \"padded\"",
+                       error.what(), graphs_.begin()->first);
+    }
   }
 
   static Tensor as(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
@@ -224,7 +229,15 @@ TextRoles roles_for(std::vector<InputSpec>& inputs, const ModelOptions& options)
     fail<InputError>(
         "rows of several texts are not for a model from a file, which would see them as one: "
         "input.sequences = \"padded\", \"buckets\" or \"windows\"");
-  for (InputSpec& input : inputs) input.type.shape = options.given[0].shape;
+  const int64_t length = options.input[0].size();
+  for (InputSpec& input : inputs) {
+    if (const Dim own = input.type.shape[1]; own.is_static() && own.size() != length)
+      fail<InputError>(
+          "it takes texts of {} tokens and no other number ('{}'): input.length = {}, input.sequences = "
+          "\"padded\"",
+          own.size(), input.name, own.size());
+    input.type.shape = options.given[0].shape;
+  }
   return roles;
 }
 
