@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from conftest import write_texts
 from onnx import TensorProto, helper, numpy_helper
-from safetensors import safe_open
+from test_fine_tuning import newest, tensors
 from test_train import assert_same_run
 
 RECIPE = """
@@ -102,11 +102,6 @@ def prepare(folder, sequences="buckets 2", **model):
     (folder / "recipe.toml").write_text(RECIPE.format(sequences=sequences))
 
 
-def newest(run):
-    with safe_open(sorted((run / "checkpoints").glob("step-*.safetensors"))[-1], "np") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}
-
-
 def with_weights(path, weights, out):
     """The file with other numbers in its initialisers."""
     model = onnx.load(path)
@@ -130,7 +125,7 @@ def test_texts_of_several_lengths(millrace, tmp_path, mask):
     prepare(tmp_path, mask=mask)
     out = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path).stdout
     assert "takes no mask" not in out
-    assert with_weights(tmp_path / "texts.onnx", newest(tmp_path / "run"), tmp_path / "trained.onnx") >= 6
+    assert with_weights(tmp_path / "texts.onnx", tensors(newest(tmp_path / "run")), tmp_path / "trained.onnx") >= 6
     session = onnxruntime.InferenceSession(tmp_path / "trained.onnx")
     dtype = {TensorProto.INT64: np.int64, TensorProto.FLOAT: np.float32, TensorProto.BOOL: bool}[mask]
     lines = millrace("predict", "run", *TEXTS, "--json", cwd=tmp_path).stdout.splitlines()
@@ -146,7 +141,7 @@ def test_features_of_tokens_get_a_head_behind_their_mean(millrace, tmp_path):
     prepare(tmp_path, head=False)
     result = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
     assert "the head behind the mean over tokens of 'x' is new" in result.stdout + result.stderr
-    weights = newest(tmp_path / "run")
+    weights = tensors(newest(tmp_path / "run"))
     with_weights(tmp_path / "texts.onnx", weights, tmp_path / "trained.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "trained.onnx")
     lines = millrace("predict", "run", *TEXTS, "--json", cwd=tmp_path).stdout.splitlines()
@@ -246,7 +241,7 @@ def test_the_next_token(millrace, tmp_path, form):
     (tmp_path / "recipe.toml").write_text(recipe)
     millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
     assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["log-loss"] < 2.8
-    assert with_weights(tmp_path / "next.onnx", newest(tmp_path / "run"), tmp_path / "trained.onnx") == 3
+    assert with_weights(tmp_path / "next.onnx", tensors(newest(tmp_path / "run")), tmp_path / "trained.onnx") == 3
     millrace("export", "run", "out.onnx", cwd=tmp_path)
     exported, own = (onnxruntime.InferenceSession(tmp_path / name) for name in ("out.onnx", "trained.onnx"))
     ids = draw.integers(97, 123, (2, 60))
