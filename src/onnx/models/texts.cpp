@@ -19,6 +19,11 @@ TextRole role_of(const std::string& name) {
   return has("position") ? TextRole::positions : TextRole::tokens;
 }
 
+/// 1 where there is a token. Of an empty text it is the first padding, as means over no token are no numbers.
+Tensor mask_of(const Tensor& segments) {
+  return maximum(cast(segments > 0, i64), cast(iota(segments.dim(1).size()) < 1, i64));
+}
+
 /// Whether rows of a table are picked by whole numbers.
 bool looks_up(const Graph& graph, const Node& node) {
   return node.op->op_class == OpClass::movement && node.operands.size() == 2 &&
@@ -55,7 +60,7 @@ std::vector<Tensor> text_inputs(const std::vector<TextRole>& roles, std::span<co
     if (role == TextRole::tokens)
       inputs.push_back(tokens);
     else if (role == TextRole::mask)
-      inputs.push_back(given.size() > 1 ? cast(given[1] > 0, i64) : tokens * 0 + 1);
+      inputs.push_back(given.size() > 1 ? mask_of(given[1]) : tokens * 0 + 1);
     else if (role == TextRole::types)
       inputs.push_back(tokens * 0);
     else

@@ -21,7 +21,7 @@ enum class TextRole { tokens, mask, types, positions };
 std::optional<std::vector<TextRole>> text_roles(const std::vector<nn::InputSpec>& inputs);
 
 /// The file's inputs from what models of texts are given: tokens, and where texts are padded also segments
-/// (1; 0 where it is padding), each i64 [batch, length].
+/// (1; 0 where it is padding), each i64 [batch, length]. An empty text is one token of number 0.
 std::vector<Tensor> text_inputs(const std::vector<TextRole>& roles, std::span<const Tensor> given);
 
 /// InputError where a table of tokens, which a graph looks up what the input `tokens` gives in, has fewer

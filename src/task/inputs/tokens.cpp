@@ -74,10 +74,10 @@ void check_tokens(const Section& section, const Recipe& recipe) {
         "encoder or bert, or leave {}.masked empty",
         key, section.settings.text("masked"), key);
   if (layout.layout != Layout::windows && !kind.empty() && kind != "gpt" && kind != "encoder" &&
-      kind != "bert")
+      kind != "bert" && kind != "onnx")
     fail<InputError>(
-        "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt, encoder and "
-        "bert take others",
+        "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt, encoder, "
+        "bert and ONNX files take others",
         kind, key);
 }
 
