@@ -105,6 +105,20 @@ TEST_CASE("Joins and paddings, of equal parts or not, along any axis") {
     }
 }
 
+TEST_CASE("Paddings of small types, whose elements lie apart in memory, are zeros") {
+  for (const DType dtype : {u8, bf16, f16, f32}) {
+    CAPTURE(dtype.name());
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {dtype, {40, 37}});
+    const Value turned = graph.add("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0}}});
+    const Value padded = graph.add(
+        "pad", {turned}, {{"low", std::vector<int64_t>{2, 5}}, {"high", std::vector<int64_t>{1, 30}}});
+    graph.set_outputs({b.add(padded, padded)});
+    check(graph, 0);
+  }
+}
+
 TEST_CASE("Sums over any axes") {
   for (const std::vector<int64_t>& axes :
        std::vector<std::vector<int64_t>>{{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}})
