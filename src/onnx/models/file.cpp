@@ -188,6 +188,7 @@ std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& set
   return inputs;
 }
 
+/// What the model takes then, by the names that models of texts have for it.
 std::vector<InputSpec> texts_given(const ModelOptions& options) {
   static constexpr std::array names = {"tokens", "segments"};
   std::vector<InputSpec> inputs;
@@ -196,6 +197,7 @@ std::vector<InputSpec> texts_given(const ModelOptions& options) {
   return inputs;
 }
 
+/// What only the graph of the file tells: a tokenizer that is too large for it, and that it knows no padding.
 void check_texts(const std::vector<InputSpec>& inputs, const std::vector<onnx::TextRole>& roles,
                  const ModelOptions& options, const OnnxFile& file, std::vector<std::string>& notes) {
   for (size_t i = 0; i < roles.size(); ++i)
