@@ -50,7 +50,7 @@ def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), 
         "head.bias": draw.normal(0, 0.1, 2),
     }
     init = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()]
-    for name, value in {"numbers": np.arange(places)[None], "zero": [0], "one": [1], "two": [2], "both": [0, 1], "heads": [3], "rest": [-1]}.items():
+    for name, value in {"numbers": np.arange(places)[None], "zero": [0], "one": [1], "two": [2], "heads": [3], "rest": [-1]}.items():
         init.append(numpy_helper.from_array(np.array(value, np.int64), name))
     node = helper.make_node
     nodes = [

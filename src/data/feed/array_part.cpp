@@ -31,14 +31,7 @@ ArrayPart::ArrayPart(std::vector<Field> fields, ArrayReader reader, ArrayPartOpt
 std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey* /*random*/,
                             Scratch* /*scratch*/, std::byte* stored) const {
   try {
-    if (fields_.size() == 1) {
-      std::byte* const rows[] = {stored};
-      reader_(from, index, 1, rows);
-    } else {
-      std::vector<std::byte*> rows;
-      for (const size_t offset : offsets_) rows.push_back(stored + offset);
-      reader_(from, index, 1, rows);
-    }
+    read_many(from, index, 1, stored, stored_);
   } catch (const Error& error) {
     if (!options_.bad_samples) throw;
     return reason_or_rethrow(error, from, index);
@@ -61,14 +54,18 @@ bool ArrayPart::read_run(const Dataset& from, int64_t first, int64_t count, std:
 
 void ArrayPart::read_many(const Dataset& from, int64_t first, int64_t count, std::byte* stored,
                           size_t stride) const {
-  if (fields_.size() == 1 && stride == sizes_[0]) {
-    std::byte* const rows[] = {stored};
-    reader_(from, first, count, rows);
-    return;
+  // Nothing is allocated for each sample of the usual part, that of one array.
+  if (fields_.size() == 1 && (count == 1 || stride == sizes_[0])) {
+    std::byte* const places[] = {stored};
+    return reader_(from, first, count, places);
+  }
+  std::vector<std::byte*> places;
+  if (count == 1) {
+    for (const size_t offset : offsets_) places.push_back(stored + offset);
+    return reader_(from, first, count, places);
   }
   const auto rows = static_cast<size_t>(count);
   std::vector<std::vector<std::byte>> dense;
-  std::vector<std::byte*> places;
   for (const size_t size : sizes_) places.push_back(dense.emplace_back(size * rows).data());
   reader_(from, first, count, places);
   for (size_t i = 0; i < rows; ++i)

@@ -9,6 +9,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ops/body.h"
 #include "ops/build.h"
 
 namespace millrace::onnx {
@@ -62,23 +63,14 @@ class Merge {
       type.shape = merged(type.shape, b_.type(b_.inputs()[i]).shape, input.node);
       map_.set(input, graph.input(a_.input_names()[i], type));
     }
-    const std::vector<char> needed = needed_nodes();
+    // Sizes that were computed with stay behind as constants, which nobody reads.
+    const std::vector<char> needed = ops::needed_by(a_, a_.outputs());
     for (int i = 0; i < a_.size(); ++i)
       if (needed[static_cast<size_t>(i)] && !map_.has({i, 0})) visit(i);
     return map_.finish();
   }
 
  private:
-  /// Sizes that were computed with stay behind as constants, which nobody reads.
-  std::vector<char> needed_nodes() const {
-    std::vector<char> needed(static_cast<size_t>(a_.size()), 0);
-    for (const Value output : a_.outputs()) needed[static_cast<size_t>(output.node)] = 1;
-    for (int i = a_.size(); i-- > 0;)
-      for (const Value operand : a_.node(i).operands)
-        needed[static_cast<size_t>(operand.node)] |= needed[static_cast<size_t>(i)];
-    return needed;
-  }
-
   void visit(int index) {
     const Node &one = a_.node(index), &other = b_.node(index);
     if (one.op != other.op || one.operands != other.operands || one.types.size() != other.types.size())

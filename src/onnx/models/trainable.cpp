@@ -15,19 +15,18 @@
 namespace millrace::onnx {
 namespace {
 
+/// Of f32.
 bool is_finite(const Array& array) {
-  const Array wide = array.converted(f32);
-  const std::span<const float> values = wide.as<float>();
+  const std::span<const float> values = array.as<float>();
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
 /// What hides places from others, or picks some: numbers that make all others nothing, or a table of two
-/// numbers alone, as no training leaves it.
+/// numbers alone, as no training leaves it. Of f32.
 bool is_mask(const Array& array) {
   constexpr float hidden = 1e4F;  // and more: masks of f16 have this one
   constexpr int64_t chance = 16;  // so few numbers may be of two by chance
-  const Array wide = array.converted(f32);
-  const std::span<const float> values = wide.as<float>();
+  const std::span<const float> values = array.as<float>();
   const auto is_hidden = [](float value) { return std::abs(value) >= hidden; };
   if (std::any_of(values.begin(), values.end(), is_hidden)) return true;
   if (array.shape().rank() < 2 || array.count() < chance) return false;
@@ -45,8 +44,8 @@ std::set<std::string> candidates_of(const Model& model, const std::set<std::stri
     if (!dtype || !dtype->is_float() || dtype->bits < 16 || tensor.dims.empty()) continue;
     if (std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end()) continue;
     if (statistics.contains(tensor.name)) continue;
-    if (const Array array = array_of(tensor, model.folder); is_finite(array) && !is_mask(array))
-      names.insert(tensor.name);
+    const Array array = array_of(tensor, model.folder).converted(f32);
+    if (is_finite(array) && !is_mask(array)) names.insert(tensor.name);
   }
   return names;
 }
