@@ -149,23 +149,7 @@ Outcome Trainer::run() {
   s.epoch_times = s.first_times = s.data_times();
   s.epoch_since = s.details_since = s.progress();
   s.check_bad();
-  while (s.done() < s.total && !s.ends_early()) {
-    s.take_changes();
-    if (s.writer) s.writer->check();
-    if (s.observer.stop()) {
-      s.save();
-      s.record([&] { s.log->finish("stopped"); });
-      return {false, s.done(), s.tests.feed != nullptr, s.last_test};
-    }
-    if (s.fitting) {
-      s.one_round();
-      if (s.done() == s.total || s.ends_early() || s.step_planned() || s.time_for_checkpoint()) s.save();
-      continue;
-    }
-    const auto begin = Clock::now();
-    if (!s.one_step()) continue;  // to be stopped above
-    s.report(seconds_since(begin));
-    const bool epoch_ends = s.done() % s.steps_per_epoch == 0 || s.done() == s.total;
+  const auto after_step = [&](bool epoch_ends) {
     if (epoch_ends) s.end_epoch();
     // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed
     // from.
@@ -175,6 +159,28 @@ Outcome Trainer::run() {
     // The last one is waited for: no copy is made of it.
     if (planned || s.time_for_checkpoint()) s.save(s.done() < s.total, planned);
     s.check_bad();
+  };
+  const auto round = [&] {
+    s.one_round();
+    if (s.done() == s.total || s.ends_early() || s.step_planned() || s.time_for_checkpoint()) s.save();
+  };
+  if (s.epoch_due) s.fitting ? round() : after_step(true);
+  while (s.done() < s.total && !s.ends_early()) {
+    s.take_changes();
+    if (s.writer) s.writer->check();
+    if (s.observer.stop()) {
+      s.save();
+      s.record([&] { s.log->finish("stopped"); });
+      return {false, s.done(), s.tests.feed != nullptr, s.last_test};
+    }
+    if (s.fitting) {
+      round();
+      continue;
+    }
+    const auto begin = Clock::now();
+    if (!s.one_step()) continue;  // to be stopped above
+    s.report(seconds_since(begin));
+    after_step(s.done() % s.steps_per_epoch == 0 || s.done() == s.total);
   }
   if (s.passes)
     s.observer.message(fmt::format("lbfgs {}", s.passes->text(s.done() / s.steps_per_epoch)));

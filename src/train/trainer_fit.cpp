@@ -1,6 +1,7 @@
 // Trainings of models that are fitted to all samples at once: a round of the fitting is a step, and an epoch.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/format.h"
 #include "base/seconds_since.h"
@@ -69,11 +70,11 @@ void TrainerState::one_round() {
   // Each round is tested where something goes by it; else some of all, for the curves.
   constexpr int64_t tests_told = 20, lines = 10;
   const auto begin = Clock::now();
-  {
+  if (!std::exchange(epoch_due, true)) {
     const LongWork work(observer.message, "fitting");
     fitting->round();
+    ++rounds_done;
   }
-  ++rounds_done;
   const auto every = [&](int64_t parts) { return done() % std::max<int64_t>(1, total / parts) == 0; };
   std::vector<Summary> values = {{"epoch", "", static_cast<double>(done())}};
   Status status;
@@ -91,20 +92,21 @@ void TrainerState::one_round() {
   }
   const bool last = done() == total;
   if (tests.feed && (last || !recipe().train.keep_best.empty() || every(tests_told))) {
-    compare_with_best(test_round(last));
+    compare_with_best(or_saved([&] { return test_round(last); }));
     // Only now is it known that this was the last test.
-    if (!last && ends_early()) test_round(true);
+    if (!last && ends_early()) or_saved([&] { test_round(true); });
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(last_test));
     if (best_step == done() && last) text += " (the best so far)";
-    if (log && (last || ends_early())) show_fitted_samples();
+    if (log && (last || ends_early())) or_saved([&] { show_fitted_samples(); });
   }
   const double seconds = seconds_since(begin);
   samples_seen += fit_rows.training.samples();
   for (Summary& each : progress_values(epoch_since)) values.push_back(std::move(each));
   values.push_back({"seconds", "", seconds});
   if (log) log_epoch(values);
+  epoch_due = false;
   tell_pace(status, seconds, fit_rows.training.samples(), 1);
   if (!status.metrics.empty()) observer.step(status);
   if (every(lines) || last || ends_early())

@@ -60,6 +60,7 @@ Checkpoint TrainerState::checkpoint() const {
   c.sums["loss"] = loss_sum;
   c.counters["progress/samples"] = samples_seen;
   c.counters["progress/tokens"] = tokens_seen;
+  c.counters["epoch_due"] = epoch_due;
   if (fitting) return c;
   c.counters["left_out"] = step->left_out();
   c.counters["bad/in_row"] = bad_in_row;
@@ -106,6 +107,13 @@ void TrainerState::save(bool aside, bool planned) {
   saving_seconds += seconds_since(begin);
 }
 
+std::string TrainerState::saved_after(const std::string& error) {
+  if (!run) return error;
+  save();
+  return fmt::format("{}\nEverything up to step {} is saved: when the data is there again, --resume goes on.",
+                     error, done());
+}
+
 bool TrainerState::copy_fits(int64_t bytes) const {
   const std::string& most = recipe().train.memory;
   const Program& program = step->program();
@@ -150,6 +158,7 @@ void TrainerState::restore(const Checkpoint& from) {
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
   samples_seen = from.counter("progress/samples");
   tokens_seen = from.counter("progress/tokens");
+  epoch_due = from.counter("epoch_due") != 0;
   if (fitting) {
     rounds_done = from.step;
     fitting->resume(rounds_done);

@@ -10,6 +10,8 @@
 #include <optional>
 #include <set>
 
+#include <millrace/error.h>
+
 #include "nn/models/fitted.h"
 #include "optim/schedules/schedule.h"
 #include "task/task_feed.h"
@@ -106,7 +108,8 @@ struct TrainerState {
   Preparation prepared;
   mutable std::optional<task::CheaperSamples> cheaper;  // once it was asked for
   int64_t steps_per_epoch = 0, total = 0;
-  double loss_sum = 0;  // of this epoch's steps
+  double loss_sum = 0;     // of this epoch's steps
+  bool epoch_due = false;  // they, or a round, are made, the test is not
   std::vector<NamedValue> sums;
   std::vector<eval::Measured> last_test;
   std::set<std::string> undefined_told;                    // metrics without a value
@@ -178,6 +181,7 @@ struct TrainerState {
     return static_cast<double>((done() - 1) % steps_per_epoch + 1 - bad_in_epoch);
   }
   void apply_lookahead();
+  /// What goes wrong with data in it is thrown after a checkpoint, from which it is gone through again.
   void end_epoch();
   /// A value of an epoch: by key, and by curve where it is one.
   struct Summary {
@@ -190,8 +194,10 @@ struct TrainerState {
   /// The averages that are tested and exported instead of the weights; empty: none.
   Averaged averages();
   void build_mean();
-  /// At the end of an epoch.
-  void take_mean();
+  /// At the end of an epoch: the weights, then what layers know of the data with them.
+  bool takes_mean() const;
+  void add_to_mean();
+  void measure_mean();
   /// Says of each metric that the last test has no value of why that is, once.
   void tell_undefined();
   /// The test after an epoch, as it is reported; gives what is compared with others.
@@ -250,6 +256,19 @@ struct TrainerState {
   /// Writes a checkpoint. `aside`: by the writer's thread where its memory allows that, else it is on the
   /// disk when this returns. `planned`: it would be there had the training never been stopped.
   void save(bool aside = false, bool planned = false);
+  /// What `reads` gives, which reads data: an error of theirs is thrown after a checkpoint.
+  template <typename Reads>
+  auto or_saved(Reads&& reads) {
+    try {
+      return reads();
+    } catch (const InputError& error) {
+      throw InputError(saved_after(error.what()));
+    } catch (const IoError& error) {
+      throw IoError(saved_after(error.what()));
+    }
+  }
+  /// Writes one, and gives the message that says so.
+  std::string saved_after(const std::string& error);
   /// Is there memory for a copy of what a checkpoint holds?
   bool copy_fits(int64_t bytes) const;
   /// Opens the run's logs; with `resume_step` ≥ 0 they go on behind that step.

@@ -142,19 +142,21 @@ void TrainerState::end_epoch() {
   for (const auto& [name, value] : means(steps)) values.push_back({"train/" + name, "", value});
   std::string text = fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss, means(steps)));
   if (passes) {
-    passes->end(*step, loss, steps);
+    if (!epoch_due) passes->end(*step, loss, steps);
     values.push_back({"gradient", "", passes->gradient()});
     text += fmt::format("  gradient {:.2g}", passes->gradient());
     if ((done() == total || passes->over()) && passes->take_best())
       text += " (the weights of the best pass are taken)";
   }
-  take_mean();
+  if (!epoch_due) add_to_mean();
+  epoch_due = true;
+  or_saved([&] { measure_mean(); });
   if (tests.feed) {
-    const std::vector<eval::Measured> compared = run_test(done() == total);
+    const auto compared = or_saved([&] { return run_test(done() == total); });
     compare_with_best(compared);
     measure_schedule(compared, loss);
     // Only now is it known that this was the last test.
-    if (done() < total && ends_early()) run_test(true);
+    if (done() < total && ends_early()) or_saved([&] { run_test(true); });
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(last_test));
@@ -185,6 +187,7 @@ void TrainerState::end_epoch() {
     bad_in_epoch = 0;
     for (NamedValue& sum : sums) sum.second = 0;
   }
+  epoch_due = false;
   epoch_begin = Clock::now();
   epoch_times = data_times();
 }
@@ -224,8 +227,14 @@ std::string TrainerState::verdict(const DataTimes& times) const {
   if (times.wait_share() > 0.05 && !what.cached) {
     const int64_t bytes = feed().cache_needed();
     if (bytes > 0 && memory_warning(bytes).empty()) what.cache_mb = (bytes >> 20) + 1;
-    if (!cheaper)
-      cheaper = training.samples ? task.inputs[0]->cheaper(*training.samples) : task::CheaperSamples();
+    if (!cheaper) {
+      cheaper = task::CheaperSamples();
+      try {
+        if (training.samples) cheaper = task.inputs[0]->cheaper(*training.samples);
+      } catch (const Error&) {
+        // An advice only: who reads the sample next says what is wrong with it.
+      }
+    }
     what.cheaper = cheaper->how;
     what.cheaper_cost = cheaper->cost;
   }
@@ -249,20 +258,7 @@ const data::FeedBatch* TrainerState::take_batch() {
     observer.message(fmt::format("step {} waits for data: {} gives nothing", done() + 1, feed().path()));
     said = true;
   }
-  const auto saved = [&](const Error& error) {
-    if (!run) return std::string(error.what());
-    save();
-    return fmt::format(
-        "{}\nEverything up to step {} is saved: when the data is there again, --resume goes on.",
-        error.what(), done());
-  };
-  try {
-    return &feed().next();
-  } catch (const InputError& error) {
-    throw InputError(saved(error));
-  } catch (const IoError& error) {
-    throw IoError(saved(error));
-  }
+  return or_saved([&] { return &feed().next(); });
 }
 
 }  // namespace millrace::train

@@ -46,11 +46,17 @@ void TrainerState::build_mean() {
   for (const int64_t length : lengths) statistics->prepare(length);
 }
 
-void TrainerState::take_mean() {
+bool TrainerState::takes_mean() const {
+  return mean && static_cast<double>(done()) >= recipe().train.swa * static_cast<double>(total);
+}
+
+void TrainerState::add_to_mean() {
+  if (takes_mean()) mean->add();
+}
+
+void TrainerState::measure_mean() {
   constexpr int64_t most_batches = 100;
-  if (!mean || static_cast<double>(done()) < recipe().train.swa * static_cast<double>(total)) return;
-  mean->add();
-  if (!statistics) return;
+  if (!takes_mean() || !statistics) return;
   const Exchanged averaged(*task.network, mean->get());
   statistics->measure(feed(), std::min(most_batches, steps_per_epoch));
 }

@@ -167,8 +167,8 @@ def test_masked_tokens(millrace, tmp_path):
     (tmp_path / "recipe.toml").write_text(recipe.replace('kind = "texts.onnx"', 'kind = "texts.onnx"\noutput_value = "x"'))
     millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
     assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["log-loss"] < 3.2
-    refused = millrace("train", "recipe.toml", "input.sequences=packed", "--out", "packed", cwd=tmp_path, code=None)
-    assert refused.returncode not in (0, -6, -11) and "rows of several texts" in refused.stderr
+    refused = millrace("train", "recipe.toml", "input.sequences=packed", "--out", "packed", cwd=tmp_path, code=1)
+    assert "rows of several texts" in refused.stderr
 
 
 def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path):
@@ -200,8 +200,8 @@ def test_a_file_of_one_length_wants_all_padded(millrace, tmp_path):
     for node in model.graph.node:
         node.input[:] = ["numbers" if name == "own" else name for name in node.input]
     onnx.save(model, tmp_path / "texts.onnx")
-    refused = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path, code=None)
-    assert refused.returncode not in (0, -6, -11) and 'input.sequences = "padded"' in refused.stderr
+    refused = millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path, code=1)
+    assert 'input.sequences = "padded"' in refused.stderr
     millrace("train", "recipe.toml", "input.sequences=padded", "--out", "padded", cwd=tmp_path)
 
 
@@ -269,8 +269,8 @@ def test_refusals(millrace, tmp_path):
     prepare(tmp_path, rows=200)
 
     def refusal(*changes):
-        result = millrace("train", "recipe.toml", *changes, "--out", "run", cwd=tmp_path, code=None)
-        assert result.returncode not in (0, -6, -11) and not (tmp_path / "run").exists()
+        result = millrace("train", "recipe.toml", *changes, "--out", "run", cwd=tmp_path, code=1)
+        assert not (tmp_path / "run").exists()
         return result.stderr
 
     assert "it knows 200 tokens, and the recipe's tokenizer has 256" in refusal()

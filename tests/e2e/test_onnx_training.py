@@ -292,8 +292,8 @@ def test_the_head_is_new_where_the_classes_are_others(millrace, tmp_path):
     assert set(after) == {"fc1.weight", "fc1.bias", "head.weight", "head.bias"}
     assert after["head.weight"].shape == (3, 16)
     assert lines_of(tmp_path / "run")[-1]["test/accuracy"] > 0.6
-    refused = millrace("train", "r.toml", "model.head=keep", "--out", "other", cwd=tmp_path, code=None)
-    assert refused.returncode != 0 and "[batch, 3]" in refused.stderr
+    refused = millrace("train", "r.toml", "model.head=keep", "--out", "other", cwd=tmp_path, code=1)
+    assert "[batch, 3]" in refused.stderr
     millrace("train", "r.toml", "model.output_value=hidden", "train.epochs=1", "--out", "cut", cwd=tmp_path)
     assert weights_of(tmp_path / "cut")["head.weight"].shape == (3, 16)
     write_mlp(tmp_path / "mlp.onnx")
@@ -324,8 +324,8 @@ def test_refusals_say_what_to_do(millrace, tmp_path):
     (tmp_path / "r.toml").write_text(TABLE.format(model="", epochs=1, train=""))
 
     def refusal(*overrides):
-        result = millrace("train", "r.toml", *overrides, "--out", "run", cwd=tmp_path, code=None)
-        assert result.returncode not in (0, -6, -11) and not (tmp_path / "run").exists()
+        result = millrace("train", "r.toml", *overrides, "--out", "run", cwd=tmp_path, code=1)
+        assert not (tmp_path / "run").exists()
         return result.stderr
 
     assert "mlp.onnx" in refusal()  # is not there
@@ -408,11 +408,11 @@ def opset_runs(binary, tmp_path_factory):
 def test_opsets_that_cannot_be(millrace, opset_runs, tmp_path):
     run = opset_runs["pictures"]
     for opset in (7, 12, 26, 99):
-        told = millrace("export", run, tmp_path / "m.onnx", "--opset", opset, code=None)
-        assert told.returncode != 0 and "opsets 13 to 25" in told.stderr
+        told = millrace("export", run, tmp_path / "m.onnx", "--opset", opset, code=1)
+        assert "opsets 13 to 25" in told.stderr
         assert not (tmp_path / "m.onnx").exists()
-    told = millrace("export", run, tmp_path / "m.onnx", "--opset", 17, "--pictures", "48x64", code=None)
-    assert told.returncode != 0 and "resize needs opset 18, and 17 is asked for" in told.stderr
+    told = millrace("export", run, tmp_path / "m.onnx", "--opset", 17, "--pictures", "48x64", code=1)
+    assert "resize needs opset 18, and 17 is asked for" in told.stderr
     millrace("export", run, tmp_path / "m.onnx", "--opset", 18, "--pictures", "48x64")
-    told = millrace("export", run, tmp_path / "m.safetensors", "--opset", 18, code=None)
-    assert told.returncode != 0 and "--opset is of an .onnx file" in told.stderr
+    told = millrace("export", run, tmp_path / "m.safetensors", "--opset", 18, code=1)
+    assert "--opset is of an .onnx file" in told.stderr
