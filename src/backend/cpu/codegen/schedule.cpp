@@ -205,9 +205,9 @@ void choose_tiles(Nest& nest) {
 void choose_lanes(Nest& nest) {
   nest.cost = cost_of(nest);
   const int64_t n = nest.sizes().back();
-  // What takes many operations takes registers: AVX2 has 16, of 8 floats.
-  static const int fewest = cpu_has("avx512f") ? 16 : 8;
-  int lanes = nest.cost > 64 ? fewest : nest.cost > 24 || !nest.has_reduced() ? 32 : 64;
+  // What takes many operations takes registers. Two vectors of AVX2 are worth those that spill: each waits
+  // for its own long chains of operations.
+  int lanes = nest.cost > 64 ? 16 : nest.cost > 24 || !nest.has_reduced() ? 32 : 64;
   // Not much more than one vector's worth of idle lanes.
   const auto waste = [&](int width) {
     const int64_t filled = (n + width - 1) / width * width;
