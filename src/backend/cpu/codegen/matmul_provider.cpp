@@ -48,8 +48,11 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
     const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
     nanoseconds_ = std::max(operations, right_bytes) / 100;
+    // Two already where a chunk of half that remains: of a loop's steps, which follow each other at once,
+    // each core then reads its half of the weights from its own cache.
+    const double chunks = std::clamp(nanoseconds_ / kChunkNanoseconds, 1.0, 32.0);
     const auto wanted = static_cast<int64_t>(
-        std::bit_ceil(static_cast<uint64_t>(std::clamp(nanoseconds_ / kChunkNanoseconds, 1.0, 32.0))));
+        std::bit_ceil(std::max<uint64_t>(static_cast<uint64_t>(chunks), chunks > 1 ? 2 : 1)));
     outer_ = p_.outer_count();
     per_chunk_ = (outer_ + wanted - 1) / wanted;
     if (constant)
