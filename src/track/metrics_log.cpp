@@ -23,7 +23,7 @@ std::string value_text(const std::variant<int64_t, double, std::string>& value) 
 
 }  // namespace
 
-std::string lines_until(const std::string& text, int64_t step) {
+std::string lines_until(const std::string& text, int64_t step, bool whole) {
   std::string kept;
   for (size_t at = 0;;) {
     const size_t end = text.find('\n', at);
@@ -31,7 +31,9 @@ std::string lines_until(const std::string& text, int64_t step) {
     const json line = json::parse(text.begin() + static_cast<ptrdiff_t>(at),
                                   text.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
     const auto at_step = line.is_object() ? line.find("step") : line.end();
-    if (line.is_object() && (at_step == line.end() || (at_step->is_number() && *at_step <= step)))
+    const bool due =
+        !whole && line.is_object() && line.contains("seconds") && at_step != line.end() && *at_step == step;
+    if (line.is_object() && !due && (at_step == line.end() || (at_step->is_number() && *at_step <= step)))
       kept.append(text, at, end + 1 - at);
     at = end + 1;
   }
@@ -57,9 +59,10 @@ std::string json_line(const Fields& fields) {
   return text + "}";
 }
 
-MetricsLog::MetricsLog(std::filesystem::path path, int64_t resume_step) : path_(std::move(path)) {
+MetricsLog::MetricsLog(std::filesystem::path path, int64_t resume_step, bool whole) : path_(std::move(path)) {
   std::string kept;
-  if (resume_step >= 0 && std::filesystem::exists(path_)) kept = lines_until(read_text(path_), resume_step);
+  if (resume_step >= 0 && std::filesystem::exists(path_))
+    kept = lines_until(read_text(path_), resume_step, whole);
   write_file(path_, kept);
   file_ = std::fopen(path_.c_str(), "ab");
   if (!file_) fail_writing(path_, "write the metrics", errno);

@@ -20,8 +20,9 @@ using Fields = std::vector<std::pair<std::string, std::variant<int64_t, double, 
 /// The fields as one JSON object, without a line end. Doubles read back to the same bits.
 std::string json_line(const Fields& fields);
 
-/// The whole lines of such a text up to a step; those without a step, too.
-std::string lines_until(const std::string& text, int64_t step);
+/// The whole lines of such a text up to a step; those without a step, too. Unless that step is `whole`,
+/// without what was logged of the epoch that ends with it (a line with "seconds").
+std::string lines_until(const std::string& text, int64_t step, bool whole = true);
 
 /// The numbers that such lines have under a key, in their order; a last line without an end is left out.
 std::vector<double> numbers_of(std::string_view text, const std::string& key);
@@ -30,8 +31,8 @@ std::vector<double> numbers_of(std::string_view text, const std::string& key);
 class MetricsLog final : public Sink {
  public:
   /// Begins an empty file. With `resume_step` ≥ 0, keeps the lines of an existing one up to that step (a line
-  /// cut off by a kill goes too). IoError when the file cannot be written.
-  explicit MetricsLog(std::filesystem::path path, int64_t resume_step = -1);
+  /// cut off by a kill goes too), as lines_until() has them. IoError when the file cannot be written.
+  explicit MetricsLog(std::filesystem::path path, int64_t resume_step = -1, bool whole = true);
   ~MetricsLog() override;
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;

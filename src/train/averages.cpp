@@ -111,9 +111,8 @@ std::vector<std::vector<double>> Statistics::after(const data::Feed& feed, const
 
 // A running statistic is (1 − momentum) of what it was and momentum of the batch's; so from 0 it is momentum
 // times the batch's, and what a far start leaves of itself tells the momentum.
-void Statistics::measure(data::Feed& feed, int64_t batches) {
+std::vector<std::vector<double>> Statistics::means(data::Feed& feed, int64_t batches) {
   constexpr double far = 1 << 20;
-  const data::Cursor back = feed.cursor();
   std::vector<std::vector<double>> sums;
   std::vector<double> momentum;
   for (int64_t number = 0; number < batches; ++number) {
@@ -129,15 +128,30 @@ void Statistics::measure(data::Feed& feed, int64_t batches) {
     for (size_t k = 0; k < values.size(); ++k)
       for (size_t i = 0; i < values[k].size(); ++i) sums[k][i] += values[k][i];
   }
+  for (size_t k = 0; k < sums.size(); ++k)
+    for (double& sum : sums[k]) sum /= static_cast<double>(batches) * momentum[k];
+  return sums;
+}
+
+void Statistics::measure(data::Feed& feed, int64_t batches) {
+  const data::Cursor back = feed.cursor();
+  const std::vector<nn::Named> buffers = buffers_of_model();
+  std::vector<Array> before;
+  for (const nn::Named& buffer : buffers) before.push_back(optim::value_of(buffer).clone());
+  std::vector<std::vector<double>> measured;
+  try {
+    measured = means(feed, batches);
+  } catch (const Error&) {
+    for (size_t k = 0; k < buffers.size(); ++k) optim::value_of(buffers[k]).assign(before[k]);
+    feed.seek(back);
+    throw;
+  }
   feed.seek(back);
-  size_t k = 0;
-  for (const nn::Named& buffer : buffers_of_model()) {
-    Array array = optim::value_of(buffer);
+  for (size_t k = 0; k < buffers.size(); ++k) {
+    Array array = optim::value_of(buffers[k]);
     array.edit<float>([&](std::span<float> to) {
-      for (size_t i = 0; i < to.size(); ++i)
-        to[i] = static_cast<float>(sums[k][i] / (static_cast<double>(batches) * momentum[k]));
+      for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(measured[k][i]);
     });
-    ++k;
   }
 }
 

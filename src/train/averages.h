@@ -61,10 +61,12 @@ class Statistics {
   Statistics(task::Task& task, std::vector<data::Field> fields, std::set<std::string> moving, uint64_t seed);
   /// Compiles for batches of a length.
   void prepare(int64_t length);
-  /// Sets the buffers to their mean over the next batches of the feed, which is put back to its place.
+  /// Sets the buffers to their mean over the next batches of the feed, which is put back to its place. An
+  /// error leaves both as they were.
   void measure(data::Feed& feed, int64_t batches);
 
  private:
+  std::vector<std::vector<double>> means(data::Feed& feed, int64_t batches);
   /// The buffers after a batch that begins with all of them at `start`.
   std::vector<std::vector<double>> after(const data::Feed& feed, const data::FeedBatch& batch, double start,
                                          int64_t number);

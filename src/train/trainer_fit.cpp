@@ -47,6 +47,7 @@ std::vector<eval::Measured> TrainerState::test_round(bool last) {
     last_test = task::evaluate(*predictor, task, tests, [&](int64_t at, int64_t of) {
                   observer.busy("evaluating", at, of);
                 }).metrics;
+    check_bad_tests();
   }
   test_seconds = seconds_since(begin);
   tell_undefined();
@@ -92,14 +93,16 @@ void TrainerState::one_round() {
   }
   const bool last = done() == total;
   if (tests.feed && (last || !recipe().train.keep_best.empty() || every(tests_told))) {
-    compare_with_best(or_saved([&] { return test_round(last); }));
-    // Only now is it known that this was the last test.
-    if (!last && ends_early()) or_saved([&] { test_round(true); });
+    test_or_saved([&] {
+      compare_with_best(test_round(last));
+      // Only now is it known that this was the last test.
+      if (!last && ends_early()) test_round(true);
+      if (log && (last || ends_early())) show_fitted_samples();
+    });
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(last_test));
     if (best_step == done() && last) text += " (the best so far)";
-    if (log && (last || ends_early())) or_saved([&] { show_fitted_samples(); });
   }
   const double seconds = seconds_since(begin);
   samples_seen += fit_rows.training.samples();

@@ -14,7 +14,7 @@ namespace millrace::train {
 void TrainerState::open_logs(int64_t resume_step) {
   log.reset();
   std::vector<std::unique_ptr<track::Sink>> sinks;
-  sinks.push_back(std::make_unique<track::MetricsLog>(run->metrics(), resume_step));
+  sinks.push_back(std::make_unique<track::MetricsLog>(run->metrics(), resume_step, !epoch_due));
   if (resume_step >= 0)
     if (const auto hours = track::numbers_of(read_text(run->metrics()), hours_key); !hours.empty())
       seconds_before = 3600 * hours.back();

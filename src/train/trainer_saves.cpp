@@ -61,6 +61,7 @@ Checkpoint TrainerState::checkpoint() const {
   c.counters["progress/samples"] = samples_seen;
   c.counters["progress/tokens"] = tokens_seen;
   c.counters["epoch_due"] = epoch_due;
+  c.counters["mean_due"] = mean_due;
   if (fitting) return c;
   c.counters["left_out"] = step->left_out();
   c.counters["bad/in_row"] = bad_in_row;
@@ -109,7 +110,11 @@ void TrainerState::save(bool aside, bool planned) {
 
 std::string TrainerState::saved_after(const std::string& error) {
   if (!run) return error;
-  save();
+  try {
+    save();
+  } catch (const Error& not_saved) {
+    return fmt::format("{}\n{}", error, not_saved.what());
+  }
   return fmt::format("{}\nEverything up to step {} is saved: when the data is there again, --resume goes on.",
                      error, done());
 }
@@ -159,6 +164,7 @@ void TrainerState::restore(const Checkpoint& from) {
   samples_seen = from.counter("progress/samples");
   tokens_seen = from.counter("progress/tokens");
   epoch_due = from.counter("epoch_due") != 0;
+  mean_due = from.counter("mean_due") != 0;
   if (fitting) {
     rounds_done = from.step;
     fitting->resume(rounds_done);
@@ -269,12 +275,16 @@ void TrainerState::take_changes() {
   record([&] { control->take(done(), apply); });
 }
 
+void TrainerState::list_bad(const data::Feed& from, const char* set, int64_t& listed) {
+  const int64_t known = from.tried().known_bad;
+  if (known > listed) record([&] { bad_list->add(set, from.bad_samples()); });
+  listed = known;
+}
+
 void TrainerState::check_bad() {
   const auto check = [&](const data::Feed& from, const char* set, int64_t& listed) {
-    const data::Tried tried = from.tried();
-    if (tried.known_bad > listed) record([&] { bad_list->add(set, from.bad_samples()); });
-    listed = tried.known_bad;
-    if (!too_many_bad(tried, recipe().data.most_bad)) return;
+    list_bad(from, set, listed);
+    if (!too_many_bad(from.tried(), recipe().data.most_bad)) return;
     save();
     require_few_bad(from, recipe().data.most_bad,
                     fmt::format("All are listed in {}. Everything is saved: mend the data, or raise "
@@ -283,6 +293,13 @@ void TrainerState::check_bad() {
   };
   check(feed(), "train", bad_listed);
   if (tests.feed) check(*tests.feed, "test", bad_tests_listed);
+}
+
+void TrainerState::check_bad_tests() {
+  list_bad(*tests.feed, "test", bad_tests_listed);
+  require_few_bad(*tests.feed, recipe().data.most_bad,
+                  fmt::format("All are listed in {}. Mend the data, or raise data.most_bad in {}.",
+                              run->bad_samples().string(), run->recipe().string()));
 }
 
 bool TrainerState::step_planned() const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include <millrace/error.h>
 
@@ -110,6 +111,7 @@ struct TrainerState {
   int64_t steps_per_epoch = 0, total = 0;
   double loss_sum = 0;     // of this epoch's steps
   bool epoch_due = false;  // they, or a round, are made, the test is not
+  bool mean_due = false;   // what layers know of the data is not measured with the newest mean
   std::vector<NamedValue> sums;
   std::vector<eval::Measured> last_test;
   std::set<std::string> undefined_told;                    // metrics without a value
@@ -195,7 +197,6 @@ struct TrainerState {
   Averaged averages();
   void build_mean();
   /// At the end of an epoch: the weights, then what layers know of the data with them.
-  bool takes_mean() const;
   void add_to_mean();
   void measure_mean();
   /// Says of each metric that the last test has no value of why that is, once.
@@ -267,6 +268,19 @@ struct TrainerState {
       throw IoError(saved_after(error.what()));
     }
   }
+  /// The same of tests, which are made once more from that checkpoint: what they compared is not in it.
+  template <typename Tests>
+  void test_or_saved(Tests&& tests_made) {
+    or_saved([&] {
+      const auto before = std::tuple(best, best_step, tests_waited, watched, last_test);
+      try {
+        tests_made();
+      } catch (...) {
+        std::tie(best, best_step, tests_waited, watched, last_test) = before;
+        throw;
+      }
+    });
+  }
   /// Writes one, and gives the message that says so.
   std::string saved_after(const std::string& error);
   /// Is there memory for a copy of what a checkpoint holds?
@@ -299,6 +313,9 @@ struct TrainerState {
   void change(int64_t at, std::span<const Change> changes);
   /// Lists bad samples; when there are too many, saves and throws.
   void check_bad();
+  /// InputError where a test leaves out too many samples for its metrics to be told.
+  void check_bad_tests();
+  void list_bad(const data::Feed& from, const char* set, int64_t& listed);
 };
 
 }  // namespace millrace::train

@@ -152,11 +152,13 @@ void TrainerState::end_epoch() {
   epoch_due = true;
   or_saved([&] { measure_mean(); });
   if (tests.feed) {
-    const auto compared = or_saved([&] { return run_test(done() == total); });
-    compare_with_best(compared);
-    measure_schedule(compared, loss);
-    // Only now is it known that this was the last test.
-    if (done() < total && ends_early()) or_saved([&] { run_test(true); });
+    test_or_saved([&] {
+      const std::vector<eval::Measured> compared = run_test(done() == total);
+      compare_with_best(compared);
+      measure_schedule(compared, loss);
+      // Only now is it known that this was the last test.
+      if (done() < total && ends_early()) run_test(true);
+    });
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(last_test));

@@ -46,19 +46,18 @@ void TrainerState::build_mean() {
   for (const int64_t length : lengths) statistics->prepare(length);
 }
 
-bool TrainerState::takes_mean() const {
-  return mean && static_cast<double>(done()) >= recipe().train.swa * static_cast<double>(total);
-}
-
 void TrainerState::add_to_mean() {
-  if (takes_mean()) mean->add();
+  if (!mean || static_cast<double>(done()) < recipe().train.swa * static_cast<double>(total)) return;
+  mean->add();
+  mean_due = statistics.has_value();
 }
 
 void TrainerState::measure_mean() {
   constexpr int64_t most_batches = 100;
-  if (!takes_mean() || !statistics) return;
+  if (!mean_due) return;
   const Exchanged averaged(*task.network, mean->get());
   statistics->measure(feed(), std::min(most_batches, steps_per_epoch));
+  mean_due = false;
 }
 
 std::vector<eval::Measured> TrainerState::run_test(bool last) {
@@ -75,6 +74,7 @@ std::vector<eval::Measured> TrainerState::run_test(bool last) {
   };
   // Test-time augmentation is for the result; on the way there it would cost as much as training.
   const task::Evaluation evaluation = test(last, show);
+  check_bad_tests();
   test_seconds = evaluation.seconds;
   last_test = evaluation.metrics;
   shown_rows = shown.take();

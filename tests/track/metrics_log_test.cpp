@@ -26,6 +26,15 @@ TEST_CASE("the numbers under a key are found, whatever stands around them") {
   CHECK(numbers_of("", "a").empty());
 }
 
+TEST_CASE("an epoch that is due is logged anew") {
+  const std::string steps = "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"loss\": 1}\n",
+                    epoch = "{\"step\": 2, \"epoch\": 1, \"seconds\": 0.5}\n";
+  CHECK(track::lines_until(steps + epoch + "{\"step\": 3}\n", 2) == steps + epoch);
+  CHECK(track::lines_until(steps + epoch + "{\"step\": 3}\n", 2, false) == steps);
+  CHECK(track::lines_until("{\"step\": 1, \"seconds\": 3}\n" + steps + epoch, 2, false) ==
+        "{\"step\": 1, \"seconds\": 3}\n" + steps);
+}
+
 TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
   testing::TempFolder folder;
   const auto run = [&](const std::string& name, int64_t resume, int64_t from, int64_t to) {

@@ -1,5 +1,4 @@
 // Recipes at work, through the public headers alone.
-#include <atomic>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <iterator>
@@ -63,40 +62,6 @@ std::vector<std::string> digests_in(const fs::path& run) {
     digests.push_back(text.substr(at + key.size(), 32));
   return digests;
 }
-
-/// What a run logged at the ends of its epochs, without times.
-std::vector<std::string> epochs_in(const fs::path& run) {
-  std::ifstream file(run / "metrics.jsonl");
-  std::vector<std::string> epochs;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("\"epoch\"") == std::string::npos) continue;
-    std::string kept;
-    for (const std::string key :
-         {"epoch", "step", "train/loss", "train/accuracy", "gradient", "test/accuracy", "test/log-loss"})
-      if (const size_t at = line.find("\"" + key + "\":"); at != std::string::npos)
-        kept += line.substr(at, line.find_first_of(",}", at) - at) + ' ';
-    epochs.push_back(kept);
-  }
-  return epochs;
-}
-
-/// Rows that cannot be read while they are away.
-class AwayDataset final : public data::Dataset {
- public:
-  AwayDataset(std::shared_ptr<const data::Dataset> rows, std::shared_ptr<std::atomic<bool>> away)
-      : Dataset("points"), rows_(std::move(rows)), away_(std::move(away)) {
-    columns_ = rows_->columns();
-  }
-  int64_t count() const override { return rows_->count(); }
-  data::Value read(int64_t index, size_t column) const override {
-    if (*away_) throw IoError("points: its server is away");
-    return rows_->read(index, column);
-  }
-
- private:
-  std::shared_ptr<const data::Dataset> rows_;
-  std::shared_ptr<std::atomic<bool>> away_;
-};
 
 void check_same(const task::Evaluation& a, const task::Evaluation& b) {
   CHECK(a.count == b.count);
@@ -186,66 +151,6 @@ TEST_CASE("a run that its observer stops goes on to the same weights") {
   const Run resumed = Run::resume(folder / "half");
   CHECK(resumed.outcome().finished);
   CHECK(same_weights(*resumed.model(), *whole.model()));
-}
-
-TEST_CASE("a run whose test data are away at the end of an epoch goes on with that test") {
-  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
-           {"train.swa=0.25", "train.keep_best=accuracy",
-            "train.schedule={kind='plateau', metric='log-loss', patience=1}"},
-           {"train.optimizer={kind='lbfgs'}", "train.batch=24"}}) {
-    CAPTURE(more[0]);
-    testing::TempFolder folder;
-    std::vector<std::string> keys = {"data.train=set:points", "data.test=set:tests", "data.test_share=0",
-                                     "data.cache_mb=0", "eval.batch=4"};
-    keys.insert(keys.end(), more.begin(), more.end());
-    task::Recipe recipe = points_recipe(folder.path(), keys);
-    const auto points = recipe.data.sets["points"] = in_memory(folder / "points.csv");
-    const auto away = std::make_shared<std::atomic<bool>>(false);
-    recipe.data.sets["tests"] = std::make_shared<AwayDataset>(points, away);
-    const Run whole = Run::train(recipe, folder / "whole");
-    for (const int64_t epoch : {2, 4}) {
-      const int64_t steps = whole.outcome().step / 4;
-      const fs::path part = folder / std::to_string(epoch);
-      train::Observer observer;
-      observer.step = [&](const train::Status& status) { *away = status.step > (epoch - 1) * steps; };
-      CHECK_THROWS_WITH_AS(
-          Run::train(recipe, part, observer),
-          doctest::Contains(("Everything up to step " + std::to_string(epoch * steps) + " is saved").c_str()),
-          IoError);
-      *away = false;
-      const Run resumed = Run::resume(part, {}, recipe.data.sets);
-      CHECK(resumed.outcome().finished);
-      CHECK(same_weights(*resumed.model(), *whole.model()));
-      CHECK(epochs_in(part) == epochs_in(folder / "whole"));
-      REQUIRE(resumed.outcome().test.size() == whole.outcome().test.size());
-      for (size_t i = 0; i < resumed.outcome().test.size(); ++i)
-        CHECK(resumed.outcome().test[i].value == whole.outcome().test[i].value);
-    }
-  }
-}
-
-TEST_CASE("a fitted model whose test data are away in its last round goes on with that test") {
-  testing::TempFolder folder;
-  write_points(folder / "points.csv");
-  task::Recipe recipe = task::parse_recipe(
-      "[data]\ntrain = \"set:points\"\ntest = \"set:tests\"\ncache_mb = 0\n[output]\ncolumn = \"side\"\n"
-      "[model]\nkind = \"boosting\"\nrounds = 7\n[eval]\nbatch = 4\n",
-      "points");
-  const auto points = recipe.data.sets["points"] = in_memory(folder / "points.csv");
-  const auto away = std::make_shared<std::atomic<bool>>(false);
-  recipe.data.sets["tests"] = std::make_shared<AwayDataset>(points, away);
-  const Run whole = Run::train(recipe, folder / "whole");
-  train::Observer observer;
-  observer.step = [&](const train::Status& status) { *away = status.step > 2; };
-  CHECK_THROWS_WITH_AS(Run::train(recipe, folder / "part", observer),
-                       doctest::Contains("Everything up to step 7 is saved"), IoError);
-  *away = false;
-  const Run resumed = Run::resume(folder / "part", {}, recipe.data.sets);
-  CHECK(resumed.outcome().finished);
-  CHECK(epochs_in(folder / "part") == epochs_in(folder / "whole"));
-  REQUIRE(resumed.outcome().test.size() == whole.outcome().test.size());
-  for (size_t i = 0; i < resumed.outcome().test.size(); ++i)
-    CHECK(resumed.outcome().test[i].value == whole.outcome().test[i].value);
 }
 
 TEST_CASE("a data set of the program trains and measures to the bits of its file") {
