@@ -56,13 +56,24 @@ class LostDataset final : public data::Dataset {
   std::shared_ptr<std::atomic<Lost>> lost_;
 };
 
-/// Points of a plane that a line parts into two classes.
-std::shared_ptr<const data::Dataset> points() {
+/// Points of a plane that a line parts into two classes; or as pictures of two pixels, of which damaged ones
+/// are left out.
+std::shared_ptr<const data::Dataset> points(bool pictures = false) {
   std::vector<std::vector<data::Value>> rows;
   for (int i = 0; i < 240; ++i) {
     const double across = i * 37 % 101, up = i * 59 % 97;
-    rows.push_back({across, up, std::string(across > up ? "below" : "above")});
+    const std::string side = across > up ? "below" : "above";
+    if (pictures)
+      rows.push_back({data::Pixels{1, 2, 1,
+                                   data::Bytes(std::vector<uint8_t>{static_cast<uint8_t>(across),
+                                                                    static_cast<uint8_t>(up)})},
+                      side});
+    else
+      rows.push_back({across, up, side});
   }
+  if (pictures)
+    return data::memory_dataset(
+        "points", {{"place", data::ColumnKind::picture}, {"side", data::ColumnKind::text}}, std::move(rows));
   return data::memory_dataset(
       "points",
       {{"across", data::ColumnKind::real}, {"up", data::ColumnKind::real}, {"side", data::ColumnKind::text}},
@@ -118,7 +129,7 @@ TEST_CASE("a run whose data are lost at the end of an epoch goes on with its tes
       {{"train.optimizer={kind='lbfgs'}"}},
       {{norms, "train.swa=0.25"}, "points"},
       {{norms, "train.swa=0.5"}, "points", Lost::away, 2, 1, {"train.epochs=8"}},
-      {{best, plateau}, "tests", Lost::damaged},
+      {{"model={layers=['flatten', 'linear 2']}", best, plateau}, "tests", Lost::damaged},
       {{best, early, plateau, still}, "tests", Lost::away, 2, 2},
       {{best, early, plateau, still}, "tests", Lost::away, 2, 2, {"train.early_stopping=2"}},
       {{trees}, "tests", Lost::away, 4},
@@ -135,8 +146,9 @@ TEST_CASE("a run whose data are lost at the end of an epoch goes on with its tes
         "[output]\ncolumn = \"side\"\n[eval]\nbatch = 4\n",
         "points", keys);
     const auto lost = std::make_shared<std::atomic<Lost>>(Lost::no);
+    const auto rows = points(loss.how == Lost::damaged);
     for (const std::string name : {"points", "tests"})
-      recipe.data.sets[name] = name == loss.set ? std::make_shared<LostDataset>(points(), lost) : points();
+      recipe.data.sets[name] = name == loss.set ? std::make_shared<LostDataset>(rows, lost) : rows;
     const testing::TempFolder folder;
     const int64_t steps = fitted ? 1 : 12, end = loss.epoch * steps;
     int64_t step = 0, tests = 0;
