@@ -7,10 +7,12 @@
 
 #include <millrace/dataset.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "support/temp_folder.h"
 #include "task/feeds.h"
 #include "task/model.h"
+#include "track/metrics_log.h"
 #include "train/averages.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
@@ -18,20 +20,14 @@
 namespace millrace {
 namespace {
 
-/// What a run logged at the ends of its epochs, without times.
-std::vector<std::string> epochs_in(const std::filesystem::path& run) {
-  std::ifstream file(run / "metrics.jsonl");
-  std::vector<std::string> epochs;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("\"epoch\"") == std::string::npos) continue;
-    std::string kept;
-    for (const std::string key :
-         {"epoch", "step", "train/loss", "train/accuracy", "gradient", "test/accuracy", "test/log-loss"})
-      if (const size_t at = line.find("\"" + key + "\":"); at != std::string::npos)
-        kept += line.substr(at, line.find_first_of(",}", at) - at) + ' ';
-    epochs.push_back(kept);
-  }
-  return epochs;
+/// What a run logged of its steps and epochs, by key, without times.
+std::vector<std::vector<double>> logged_in(const std::filesystem::path& run) {
+  const std::string text = read_text(run / "metrics.jsonl");
+  std::vector<std::vector<double>> logged;
+  for (const std::string key : {"step", "epoch", "loss", "lr", "train/loss", "train/accuracy", "gradient",
+                                "test/accuracy", "test/log-loss"})
+    logged.push_back(track::numbers_of(text, key));
+  return logged;
 }
 
 enum class Lost { no, away, damaged };
@@ -103,7 +99,7 @@ train::Checkpoint checkpoint_of(const std::filesystem::path& run) {
 }
 
 void check_same(const std::filesystem::path& a, const std::filesystem::path& b) {
-  CHECK(epochs_in(a) == epochs_in(b));
+  CHECK(logged_in(a) == logged_in(b));
   const train::Checkpoint x = checkpoint_of(a), y = checkpoint_of(b);
   CHECK(x.step == y.step);
   CHECK(x.counters == y.counters);
