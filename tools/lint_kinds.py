@@ -13,8 +13,8 @@ from pathlib import Path
 
 # Verbs about pictures, texts or sources as such, and the drawing of sheets and files for people.
 OWN_SUBJECT = {f"src/cli/{name}.cpp" for name in ("letters", "pack", "bench_data", "data_stat", "data_tokens", "data_show", "batch_files")}
-# Models without a recipe: files of pictures and arrays are all that there is to go by.
-OWN_SUBJECT |= {"src/task/model_samples.h", "src/task/model_samples.cpp", "src/task/predict_model_file.cpp"}
+# Models without a recipe: files of pictures and arrays, and a tokenizer, are all that there is to go by.
+OWN_SUBJECT |= {f"src/task/{name}" for name in ("model_samples.h", "model_samples.cpp", "predict_model_file.cpp", "text_tokens.cpp")}
 # What the inputs of texts share; and frames, which are part of what every input may have (Input::frame()).
 TEXTS = {"src/task/token_input.h", "src/task/token_input.cpp"}
 # A draft chooses: what folders show that hold no classes; dropout for tables of few rows.

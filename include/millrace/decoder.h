@@ -50,7 +50,7 @@ struct DecodeModel {
 
 struct DecoderOptions {
   int64_t rows = 1;            // most sequences at a time
-  int64_t longest = 0;         // most tokens of a sequence; 0: the model's
+  int64_t longest = 0;         // most tokens of a sequence; 0: the model's (of an ONNX model 1,024 at most)
   int64_t memory = 0;          // bytes for keys and values; 0: for all rows at their longest
   std::string precision = {};  // of load(): "fp32" or "bf16"; "": the model's own
 };
@@ -63,7 +63,8 @@ struct NewTokens {
 
 class Decoder {
  public:
-  /// Opens what one of the model formats recognises (a run folder), as Session::load() does. InputError.
+  /// Opens what one of the model formats recognises (a run folder, an ONNX model), as Session::load() does.
+  /// InputError.
   static Decoder load(const std::filesystem::path& path, const DecoderOptions& options = {});
   /// InputError for a model that cannot be decoded, and for options that leave no room.
   explicit Decoder(std::shared_ptr<const DecodeModel> model, const DecoderOptions& options = {});

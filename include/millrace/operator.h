@@ -136,17 +136,6 @@ struct StackContext {
   }
 };
 
-/// What an operand has to do with rows, the positions along dimension 0 that a loop's body is cut into.
-enum class Rows : char { whole, own, repeated };  // repeated: all rows are alike
-
-/// Handed to row rules.
-struct RowContext {
-  const Node& node;
-  std::span<const Type> operands;
-  std::span<const Rows> rows;  // of each operand; at least one has its own
-  int64_t count;
-};
-
 /// How many elements of its first operand a node reads, and of its first result it writes.
 struct Touched {
   int64_t read = 0, written = 0;
@@ -224,6 +213,8 @@ struct Operator {
   bool broadcasts = false;
   /// Element-wise: the operand in another dtype, as near as that holds it.
   bool converts = false;
+  /// Element-wise: the second operand where the first one holds, else the third.
+  bool chooses = false;
   /// Of one operand and a result of its type it gives the operand as it is (a slice of all).
   bool unchanged = false;
   /// Movement that only reorders axes: for each axis of the result the operand's.
@@ -238,11 +229,12 @@ struct Operator {
   /// whether this node has such a form, given which operands differ from step to step; empty: always.
   std::function<Value(const StackContext&)> stack;
   std::function<bool(const Node&, std::span<const Type>, std::span<const char> stacked)> can_stack;
-  /// Which operands a row of the result takes the same row of (1); of others it takes all (0). Empty: rows
-  /// depend on each other. Element-wise operators and reductions need none.
-  std::function<std::vector<char>(const RowContext&)> rows;
-  /// With `rows`: the attributes for another number of rows, where they differ.
-  std::function<void(Attributes&, int64_t rows)> set_rows;
+  /// The axis of the result whose positions are made of the positions of an operand's `axis`, each of the
+  /// same one, all of them in order; -1: there is none. Element-wise operators, reductions and permutations
+  /// need none.
+  std::function<int(const Node&, std::span<const Type>, int operand, int axis)> keeps_axis;
+  /// With `keeps_axis`: the attributes for another size of such an axis of the result, where they differ.
+  std::function<void(Attributes&, int axis, int64_t size)> set_axis;
 
   // ---- ONNX ----
 

@@ -1,11 +1,15 @@
 #include "task/generate.h"
 
+#include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/format.h"
+#include "base/is_run.h"
 #include "base/size_text.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
@@ -19,9 +23,9 @@ namespace {
 struct GenerateArguments {
   std::string run;
   std::vector<std::string> prompts;
-  std::string file, checkpoint, precision, memory;
+  std::string file, checkpoint, precision, memory, tokenizer;
   task::GenerateOptions options;
-  int64_t batch = 8, seed = 0;
+  int64_t batch = 8, seed = 0, length = 0;
   bool json = false, stats = false;
 };
 
@@ -82,34 +86,75 @@ void print_stats(const task::GenerateTimes& times, const Decoder& decoder) {
              read / 1e9, limit, 100 * read / 1e9 / limit, memory_text(decoder.cache_bytes()));
 }
 
+/// A model, and the tokens that it is about.
+struct Opened {
+  std::unique_ptr<task::Task> task;          // of a run
+  std::unique_ptr<task::TextTokens> own;     // of a model from elsewhere
+  const task::TextTokens* tokens = nullptr;  // of either
+  std::optional<Decoder> decoder;
+};
+
+Opened open_run(const GenerateArguments& a, const DecoderOptions& options) {
+  if (!a.tokenizer.empty()) fail<InputError>("--tokenizer is for models from elsewhere: a run has its own");
+  Opened opened;
+  std::vector<std::string> warnings;
+  opened.task = std::make_unique<task::Task>(train::load_model(a.run, warnings, {}, a.checkpoint));
+  for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+  opened.tokens = task::next_token_input(*opened.task);
+  if (!opened.tokens)
+    fail<InputError>("{} does not predict what comes next, so that it cannot go on: millrace predict asks it",
+                     a.run);
+  opened.decoder.emplace(std::make_shared<const DecodeModel>(task::decode_model(*opened.task, a.precision)),
+                         options);
+  return opened;
+}
+
+Opened open_file(const GenerateArguments& a, const DecoderOptions& options) {
+  if (!a.checkpoint.empty()) fail<InputError>("--checkpoint is for runs: {} is a file", a.run);
+  std::string tokenizer = a.tokenizer;
+  if (tokenizer.empty()) {
+    const std::filesystem::path beside = std::filesystem::path(a.run).parent_path() / "tokenizer.json";
+    if (!std::filesystem::exists(beside))
+      fail<InputError>(
+          "{}: what are its tokens? Give the tokenizer that it was trained with, as --tokenizer "
+          "tokenizer.json",
+          a.run);
+    tokenizer = beside.string();
+  }
+  Opened opened;
+  opened.own = task::text_tokens(tokenizer);
+  opened.tokens = opened.own.get();
+  opened.decoder.emplace(Decoder::load(a.run, options));
+  return opened;
+}
+
 int run_generate(GenerateArguments& a) {
   if (a.batch < 1) fail<InputError>("--batch {}: at least one text at a time", a.batch);
   if (a.seed < 0) fail<InputError>("--seed {}: from 0 on", a.seed);
   a.options.sample.seed = static_cast<uint64_t>(a.seed);
   check_sample_options(a.options.sample);
   const std::vector<std::string> texts = beginnings(a);
-  std::vector<std::string> warnings;
-  const task::Task task = train::load_model(a.run, warnings, {}, a.checkpoint);
-  for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-  const task::Continuable* const input = task::next_token_input(task);
-  if (!input)
-    fail<InputError>("{} does not predict what comes next, so that it cannot go on: millrace predict asks it",
-                     a.run);
+  if (a.length < 0) fail<InputError>("--length {}: at least one token", a.length);
   DecoderOptions options;
+  options.precision = a.precision;
+  options.longest = a.length;
   options.rows = std::min<int64_t>(a.batch, static_cast<int64_t>(texts.size()));
   if (!a.memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("--memory", a.memory));
-  Decoder decoder(std::make_shared<const DecodeModel>(task::decode_model(task, a.precision)), options);
+  const bool file = std::filesystem::is_regular_file(a.run) && !is_run(a.run);
+  Opened opened = file ? open_file(a, options) : open_run(a, options);
   task::GenerateTimes times;
-  const std::vector<task::Generated> all = task::generate(decoder, *input, texts, a.options, times);
+  const std::vector<task::Generated> all =
+      task::generate(*opened.decoder, *opened.tokens, texts, a.options, times);
   for (size_t i = 0; i < all.size(); ++i) print_generated(a, texts[i], all[i]);
-  if (a.stats) print_stats(times, decoder);
+  if (a.stats) print_stats(times, *opened.decoder);
   return 0;
 }
 
 Action declare_generate(Command& command) {
   auto a = std::make_shared<GenerateArguments>();
   task::GenerateOptions& o = a->options;
-  command.positional("RUN", a->run, "a run folder of a model that predicts the next token")
+  command
+      .positional("MODEL", a->run, "a run folder, or an ONNX file, of a model that predicts the next token")
       .positional("PROMPT", a->prompts, "a beginning each; none: behind the end of another text", false)
       .option("--prompts", a->file, "further beginnings, a line each (-: from standard input)")
       .option("--tokens", o.tokens, "most tokens behind each (default 100)")
@@ -124,7 +169,12 @@ Action declare_generate(Command& command) {
       .option("--stop", o.stop, "end where this text comes, besides the tokenizer's end of a text")
       .option("--batch", a->batch, "most texts at a time (default 8)")
       .option("--memory", a->memory, "most memory for keys and values, e.g. 500MB")
-      .option("--precision", a->precision, "fp32 or bf16, else that of the run")
+      .option("--length", a->length,
+              "most tokens of a text, of those that the model takes (default: all; 1024 of an ONNX file that "
+              "takes any)")
+      .option("--precision", a->precision, "fp32 or bf16, else that of the run (of a file fp32)")
+      .option("--tokenizer", a->tokenizer,
+              "of an ONNX file: tokenizer.json, vocab.txt or byte (default: tokenizer.json beside it)")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--json", a->json, "print one JSON object each: tokens, and why it ended")
       .flag("--stats", a->stats, "say how fast it was, and how near to what the memory gives")
@@ -133,7 +183,8 @@ Action declare_generate(Command& command) {
           "number.\n\n"
           "  millrace generate runs/shakespeare-1 'To be, or' --tokens 200\n"
           "  millrace generate runs/shakespeare-1 'ROMEO:' 'JULIET:' --temperature 0.8 --top-k 40 --seed "
-          "1\n");
+          "1\n"
+          "  millrace generate gpt2.onnx 'To be, or' --tokenizer tokenizer.json\n");
   return [a] { return run_generate(*a); };
 }
 

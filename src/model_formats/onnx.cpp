@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "model_formats/onnx_decode.h"
 #include "onnx/import/import.h"
 #include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
@@ -139,6 +140,6 @@ MILLRACE_MODEL_FORMAT(onnx){"onnx", "an ONNX model",
                             [](const std::filesystem::path& path) {
                               return std::filesystem::is_regular_file(path) && is_onnx_file(path);
                             },
-                            load_onnx};
+                            load_onnx, decode_onnx};
 
 }  // namespace millrace

@@ -21,10 +21,10 @@ SessionModel load_run_folder(const std::filesystem::path& path) {
   return model;
 }
 
-DecodeModel decode_run_folder(const std::filesystem::path& path, const std::string& precision) {
+DecodeModel decode_run_folder(const std::filesystem::path& path, const DecoderOptions& options) {
   std::vector<std::string> notes;
   const auto task = std::make_shared<task::Task>(train::load_model(path, notes));
-  DecodeModel model = task::decode_model(*task, precision);
+  DecodeModel model = task::decode_model(*task, options.precision);
   // The graph of a step needs the task, too.
   model.graph = [task, graph = std::move(model.graph)](const DecodeShape& shape) { return graph(shape); };
   return model;

@@ -43,11 +43,12 @@ MILLRACE_OPERATOR(broadcast) {
     const Value x = c.stack(0);
     return b.broadcast(b.reshape(x, c.of_steps(from)), c.of_steps(to));
   };
-  op.rows = [](const RowContext& c) {
-    const bool rows = c.operands[0].shape.rank() == c.node.types[0].shape.rank();
-    return rows ? std::vector<char>{1} : std::vector<char>{};
+  op.keeps_axis = [](const Node& node, std::span<const Type> operands, int, int axis) {
+    const Shape &from = operands[0].shape, &to = node.types[0].shape;
+    const int at = axis + to.rank() - from.rank();
+    return to[at] == from[axis] ? at : -1;
   };
-  op.set_rows = ops::set_rows_of_shape;
+  op.set_axis = ops::set_size_in_shape;
   op.onnx = {"Expand"};
   return op;
 }

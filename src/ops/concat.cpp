@@ -84,10 +84,8 @@ MILLRACE_OPERATOR(concat) {
     const int64_t axis = c.node.attributes.integer("axis");
     return c.graph.add(*c.node.op, parts, {{"axis", axis < 0 ? axis : axis + 1}});
   };
-  op.rows = [](const RowContext& c) {
-    const bool whole = ops::axis_of(c.node.attributes, c.node.types[0].shape.rank()) == 0 ||
-                       std::find(c.rows.begin(), c.rows.end(), Rows::whole) != c.rows.end();
-    return whole ? std::vector<char>{} : std::vector<char>(c.rows.size(), 1);
+  op.keeps_axis = [](const Node& node, std::span<const Type>, int, int axis) {
+    return ops::axis_of(node.attributes, node.types[0].shape.rank()) == axis ? -1 : axis;
   };
   op.seams = [](const ElementContext& c, int dim) {
     std::vector<int64_t> seams;

@@ -15,7 +15,7 @@ std::optional<Limited> limited(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
   if (node.op->name == "clamp")
     return Limited{node.operands[0], node.attributes.number("low"), node.attributes.number("high"), 1};
-  if (node.op->name != "select" || number_of(graph, node.operands[1]) != 0) return std::nullopt;
+  if (!node.op->chooses || number_of(graph, node.operands[1]) != 0) return std::nullopt;
   const Node& condition = graph.node(node.operands[0]);
   if (!condition.op->is(ScalarOp::less_equal) || condition.operands[0] != node.operands[2] ||
       number_of(graph, condition.operands[1]) != 0)

@@ -54,6 +54,12 @@ MILLRACE_OPERATOR(gather) {
                                           {{"axis", ops::axis_of(c.node.attributes, b.shape(base).rank())}}),
                               {}};
   };
+  op.keeps_axis = [](const Node& node, std::span<const Type> operands, int operand, int axis) {
+    const auto picked = static_cast<int>(ops::axis_of(node.attributes, operands[0].shape.rank()));
+    if (operand == 1) return picked + axis;
+    if (axis == picked) return -1;
+    return axis < picked ? axis : axis - 1 + operands[1].shape.rank();
+  };
   for (const DType dtype : all_dtypes()) op.samples.push_back({.operands = {{dtype, {6, 5}}, {i64, {9}}}});
   const auto sample = [&](const Type& x, const Type& indices, int64_t axis, int64_t low = 0) {
     op.samples.push_back({.operands = {x, indices}, .attributes = {{"axis", axis}}, .int_low = low});

@@ -87,10 +87,12 @@ MILLRACE_OPERATOR(matmul) {
     return stacked[0] && types[0].shape.rank() == 2 && !node.attributes.flag("transpose_a");
   };
   op.stack = stacked_product;
-  op.rows = [](const RowContext& c) {
-    const bool left = c.operands[0].shape.rank() == 2 && c.rows[0] == Rows::own && c.rows[1] != Rows::own &&
-                      !c.node.attributes.flag("transpose_a");
-    return left ? std::vector<char>{1, 0} : std::vector<char>{};
+  op.keeps_axis = [](const Node& node, std::span<const Type> operands, int operand, int axis) {
+    const int rank = operands[0].shape.rank();
+    if (axis < rank - 2) return axis;
+    const bool transposed = node.attributes.flag(operand == 0 ? "transpose_a" : "transpose_b");
+    const int outer = (operand == 0) != transposed ? rank - 2 : rank - 1;  // the other one is summed over
+    return axis == outer ? rank - 2 + operand : -1;
   };
   op.onnx = {"MatMul", "Gemm"};
   op.onnx_rule = as_gemm;

@@ -104,7 +104,12 @@ MILLRACE_OPERATOR(pad) {
       attributes.set(list, ops::prepended_if_any(attributes.ints(list), 0));
     return c.graph.add(*c.node.op, {c.stack(0)}, attributes);
   };
-  op.rows = ops::rows_where_kept;
+  op.keeps_axis = [](const Node& node, std::span<const Type>, int, int axis) {
+    const auto d = static_cast<size_t>(axis);
+    const bool kept = node.attributes.ints("low")[d] == 0 && node.attributes.ints("high")[d] == 0 &&
+                      interior_of(node, d) == 0;
+    return kept ? axis : -1;
+  };
   op.seams = [](const ElementContext& c, int dim) {
     const int64_t low = c.node.attributes.ints("low")[dim], high = c.node.attributes.ints("high")[dim];
     if (low <= 0 && high <= 0) return std::vector<int64_t>{};

@@ -30,6 +30,19 @@ std::vector<std::string> onnx_reshape(const OnnxCall& c) {
   return c.one("Reshape", {c.operands[0], target}, {{"allowzero", int64_t{empty}}});
 }
 
+/// Where as many elements stand before it as before.
+int kept_by_reshape(const Node& node, std::span<const Type> operands, int /*operand*/, int axis) {
+  const Shape &from = operands[0].shape, &to = node.types[0].shape;
+  if (!from.is_static() || !to.is_static()) return -1;
+  int64_t before = 1, passed = 1;
+  for (int d = 0; d < axis; ++d) before *= from[d].size();
+  for (int d = 0; d < to.rank() && passed <= before; ++d) {
+    if (passed == before && to[d] == from[axis]) return d;
+    passed *= to[d].size();
+  }
+  return -1;
+}
+
 }  // namespace
 
 MILLRACE_OPERATOR(reshape) {
@@ -56,8 +69,8 @@ MILLRACE_OPERATOR(reshape) {
     const Value x = c.stack(0);
     return ops::Build(c.graph).reshape(x, c.of_steps(c.node.types[0].shape));
   };
-  op.rows = ops::rows_where_kept;
-  op.set_rows = ops::set_rows_of_shape;
+  op.keeps_axis = kept_by_reshape;
+  op.set_axis = ops::set_size_in_shape;
   op.onnx = {"Reshape"};
   op.onnx_rule = onnx_reshape;
   return op;

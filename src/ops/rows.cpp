@@ -11,14 +11,9 @@ std::vector<int64_t> prepended_if_any(std::vector<int64_t> list, int64_t first) 
   return list.empty() ? list : prepended(std::move(list), first);
 }
 
-std::vector<char> rows_where_kept(const RowContext& c) {
-  const Shape& shape = c.node.types[0].shape;
-  return shape.rank() > 0 && shape[0] == c.count ? std::vector<char>{1} : std::vector<char>{};
-}
-
-void set_rows_of_shape(Attributes& attributes, int64_t rows) {
+void set_size_in_shape(Attributes& attributes, int axis, int64_t size) {
   Shape shape = attributes.shape("shape");
-  shape[0] = Dim(rows);
+  shape[axis] = Dim(size);
   attributes.set("shape", shape);
 }
 

@@ -1,5 +1,5 @@
-// What movement operators share about dimension 0: a stack's steps, and the rows that a loop's body is cut
-// into.
+// What movement operators share about axes that are added or get another size: a stack's steps, and the rows
+// that a loop's body is cut into.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,7 @@ namespace millrace::ops {
 std::vector<int64_t> prepended(std::vector<int64_t> list, int64_t first);
 std::vector<int64_t> prepended_if_any(std::vector<int64_t> list, int64_t first);
 
-/// Row rule of operators that leave dimension 0 alone where its size is the same.
-std::vector<char> rows_where_kept(const RowContext& context);
-
-/// Another number of rows in attribute `shape`.
-void set_rows_of_shape(Attributes& attributes, int64_t rows);
+/// Another size of an axis in attribute `shape`.
+void set_size_in_shape(Attributes& attributes, int axis, int64_t size);
 
 }  // namespace millrace::ops

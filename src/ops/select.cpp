@@ -29,6 +29,7 @@ MILLRACE_OPERATOR(select) {
     op.samples.push_back({.operands = {{boolean, {3, 7}}, {dtype, {3, 7}}, {dtype, {3, 7}}}});
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}})
     op.samples.push_back({.operands = {{boolean, shape}, {f32, shape}, {f32, shape}}});
+  op.chooses = true;
   op.arithmetic = Arithmetic::follows;
   op.onnx = {"Where"};
   return op;

@@ -126,10 +126,13 @@ MILLRACE_OPERATOR(slice) {
     attributes.set("steps", ops::prepended_if_any(attributes.ints("steps"), 1));
     return c.graph.add(*c.node.op, {c.stack(0)}, attributes);
   };
-  op.rows = ops::rows_where_kept;
-  op.set_rows = [](Attributes& attributes, int64_t) {
+  // As large as before: all of it.
+  op.keeps_axis = [](const Node& node, std::span<const Type> operands, int, int axis) {
+    return node.types[0].shape[axis] == operands[0].shape[axis] ? axis : -1;
+  };
+  op.set_axis = [](Attributes& attributes, int axis, int64_t) {
     std::vector<int64_t> ends = attributes.ints("ends");
-    ends[0] = to_end;
+    ends[static_cast<size_t>(axis)] = to_end;
     attributes.set("ends", ends);
   };
   op.onnx = {"Slice"};

@@ -64,9 +64,6 @@ MILLRACE_OPERATOR(transpose) {
     for (const int64_t axis : c.node.attributes.ints("permutation")) permutation.push_back(axis + 1);
     return c.graph.add(*c.node.op, {c.stack(0)}, {{"permutation", permutation}});
   };
-  op.rows = [](const RowContext& c) {
-    return c.node.attributes.ints("permutation")[0] == 0 ? std::vector<char>{1} : std::vector<char>{};
-  };
   op.onnx = {"Transpose"};
   op.onnx_rule = [](const OnnxCall& c) {
     return c.one("Transpose", c.operands, {{"perm", c.attributes().ints("permutation")}});

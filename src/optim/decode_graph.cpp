@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "optim/model_scope.h"
+#include "optim/token_graph.h"
 #include "trace/linearise.h"
 
 namespace millrace::optim {
@@ -33,6 +34,32 @@ bool computes_narrow(const CompileOptions& compile) {
   Graph graph;
   graph.set_outputs({graph.add("relu", {graph.input("x", {f32, {1}})})});
   return Program::compile(graph, compile).precision() == "bf16";
+}
+
+/// Whether the model knows of a Decoding by itself.
+bool keeps_caches(nn::Module& model, const DecodeFunction& function) {
+  const ModelScope scope(model, false);
+  const Tensor one = Tensor::symbol("one", {i64, {1, 1}});
+  const nn::Decoding decoding({.positions = one,
+                               .slots = one,
+                               .pages = one,
+                               .last = Tensor::symbol("last", {i64, {1}}),
+                               .page = decode_page,
+                               .capacity = decode_page});
+  function(model, one, one);
+  return !decoding.caches().empty();
+}
+
+/// The logits of a whole text; its inputs are the tokens, then parameters and buffers.
+Graph whole_graph(nn::Module& model, const DecodeFunction& function, int64_t length) {
+  ModelScope scope(model, false);
+  scope.use_symbols();
+  std::vector<Tensor> inputs = {Tensor::symbol("tokens", {i64, {1, length}})};
+  const Tensor logits = function(model, inputs[0], reshape(iota(length), {1, length}));
+  inputs.insert(inputs.end(), scope.stand_ins().begin(), scope.stand_ins().end());
+  trace::Captured captured = trace::capture(inputs, std::span(&logits, 1));
+  captured.graph.set_outputs({captured.value_of(logits)}, {"logits"});
+  return std::move(captured.graph);
 }
 
 }  // namespace
@@ -72,6 +99,14 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
 
 DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction function, int64_t vocabulary,
                          int64_t longest, const CompileOptions& compile) {
+  if (!keeps_caches(*model, function)) {
+    std::vector<Array> weights;
+    for (const nn::Named& named : tensors_of(*model)) {
+      const Array value = value_of(named);
+      weights.push_back(value.dtype() == bf16 ? value.converted(f32) : value);
+    }
+    return decode_model(whole_graph(*model, function, longest), weights, compile);
+  }
   const bool narrow = computes_narrow(compile);
   DecodeModel made;
   made.vocabulary = vocabulary;
@@ -87,6 +122,21 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
   }
   made.graph = [model = std::move(model), function = std::move(function), narrow](const DecodeShape& shape) {
     return build_decode_graph(*model, shape, function, narrow);
+  };
+  return made;
+}
+
+DecodeModel decode_model(const Graph& whole, const std::vector<Array>& weights,
+                         const CompileOptions& compile) {
+  const bool narrow = computes_narrow(compile);
+  const auto tokens = std::make_shared<const TokenGraph>(whole);
+  DecodeModel made;
+  made.vocabulary = tokens->vocabulary();
+  made.longest = tokens->longest();
+  made.compile = compile;
+  (void)build_token_step(*tokens, {}, narrow, weights, &made.weights);
+  made.graph = [tokens, narrow, weights](const DecodeShape& shape) {
+    return build_token_step(*tokens, shape, narrow, weights);
   };
   return made;
 }

@@ -18,8 +18,14 @@ Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const Deco
                          bool narrow);
 
 /// The model for a decoder, in "fp32" or "bf16" (CompileOptions::precision), with the weights it has now.
-/// `function` and the module, which must stay as it is, are kept.
+/// `function` and the module, which must stay as it is, are kept. Of a model that does not know of a Decoding
+/// (one from a file) the graph of a whole text is taken, and its weights are copied.
 DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction function, int64_t vocabulary,
                          int64_t longest, const CompileOptions& compile);
+
+/// The same of a graph that was written for whole texts, and the weights that are its inputs behind the
+/// tokens (optim/token_graph.h says what it must be like).
+DecodeModel decode_model(const Graph& whole, const std::vector<Array>& weights,
+                         const CompileOptions& compile);
 
 }  // namespace millrace::optim

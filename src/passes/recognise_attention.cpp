@@ -16,9 +16,17 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// softmax(scale · q·kᵀ + mask) · v, however it was written.
+/// What hides some of the scores: a number is added to them, or replaces them.
+struct Mask {
+  Value added, hidden;  // one of them; hidden: of truth values
+  bool where = true;    // the truth value that hides
+  double low = 0;       // what stands for hidden ones
+};
+
+/// softmax(scale · q·kᵀ + masks) · v, however it was written.
 struct Found {
-  Value q, k, v, mask;  // q, k, v: [batch, heads, length, width]
+  Value q, k, v;  // [batch, heads, length, width]
+  std::vector<Mask> masks;
   Shape k_shape;        // that k is reshaped to
   bool turned = false;  // but it is [batch, heads, width, length]
   double scale = 1;
@@ -52,7 +60,7 @@ class AttentionFinder {
     Found found;
     found.v = graph_.node(i).operands[1];
     Value scores = weights.operands[0];
-    if (!take_mask(scores, found)) return std::nullopt;
+    if (!take_masks(scores, found)) return std::nullopt;
     scores = scaled(scores, found.scale);
     const auto inner = ops::matmul_of(graph_.node(scores));
     if (!inner || inner->transpose_a || uses_[scores.node] != 1) return std::nullopt;
@@ -68,21 +76,58 @@ class AttentionFinder {
     return fits(found) ? std::optional(found) : std::nullopt;
   }
 
-  /// Takes an added mask off the scores. False where something is added that cannot be one.
-  bool take_mask(Value& scores, Found& found) const {
-    const Node& node = graph_.node(scores);
-    if (!node.op->is(ScalarOp::add)) return true;
-    if (uses_[scores.node] != 1) return false;
-    for (int side = 0; side < 2; ++side) {
-      double factor = 1;
-      const Value product = scaled(node.operands[side], factor);
-      if (!ops::matmul_of(graph_.node(product))) continue;
-      found.mask = node.operands[1 - side];
-      while (graph_.node(found.mask).op->broadcasts) found.mask = graph_.node(found.mask).operands[0];
+  /// Takes masks off the scores. False where something is done to them that cannot be one.
+  bool take_masks(Value& scores, Found& found) const {
+    for (;;) {
+      const Node& node = graph_.node(scores);
+      const bool adds = node.op->is(ScalarOp::add);
+      if (!adds && !node.op->chooses) return true;
+      if (uses_[scores.node] != 1) return false;
+      const size_t sides = node.operands.size() - 2;
+      const size_t side = is_scores(node.operands[sides]) ? sides : sides + 1;
+      if (!is_scores(node.operands[side])) return false;
+      const Value other = node.operands[2 * sides + 1 - side];
+      if (adds) {
+        found.masks.push_back({.added = unrepeated(other)});
+      } else {
+        const std::optional<double> low = ops::number_of(graph_, other);
+        const Mask mask{.hidden = unrepeated(node.operands[0]), .where = side == 2, .low = low.value_or(0)};
+        if (!hides(mask)) return false;
+        found.masks.push_back(mask);
+      }
       scores = node.operands[side];
-      return true;
     }
-    return false;
+  }
+
+  /// A product, behind factors and masks.
+  bool is_scores(Value value) const {
+    double factor = 1;
+    value = scaled(value, factor);
+    const Node& node = graph_.node(value);
+    if (ops::matmul_of(node)) return true;
+    const bool masks = node.op->is(ScalarOp::add) || node.op->chooses;
+    return masks && (is_scores(node.operands[node.operands.size() - 2]) || is_scores(node.operands.back()));
+  }
+
+  Value unrepeated(Value value) const {
+    while (graph_.node(value).op->broadcasts) value = graph_.node(value).operands[0];
+    return value;
+  }
+
+  /// Whether a number is as good added as put in the place of a score. What is written over a whole row gives
+  /// equal shares: only numbers that swallow any score give them, too.
+  bool hides(const Mask& mask) const {
+    constexpr double swallows = -1e12, vanishes = -1e4;
+    if (mask.low <= swallows) return true;
+    const Array* hidden = graph_.constant_value(mask.hidden);
+    if (mask.low > vanishes || !hidden || hidden->shape().rank() == 0) return false;
+    const int64_t keys = hidden->shape().back().size();
+    for (int64_t row = 0; row < hidden->count(); row += keys) {
+      bool sees = false;
+      for (int64_t k = 0; k < keys; ++k) sees |= (hidden->at(row + k) != 0) != mask.where;
+      if (!sees) return false;
+    }
+    return true;
   }
 
   /// What `value` is a multiple of, where nobody else reads the multiple.
@@ -121,8 +166,10 @@ class AttentionFinder {
     const Type &q = graph_.type(f.q), k{graph_.type(f.k).dtype, f.k_shape}, &v = graph_.type(f.v);
     if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4 || !q.dtype.is_float())
       return false;
-    if (f.mask.valid() && (graph_.type(f.mask).shape.rank() > 4 || graph_.type(f.mask).dtype != q.dtype))
-      return false;
+    for (const Mask& mask : f.masks) {
+      const Type& type = graph_.type(mask.added.valid() ? mask.added : mask.hidden);
+      if (type.shape.rank() > 4 || (mask.added.valid() && type.dtype != q.dtype)) return false;
+    }
     return q.dtype == k.dtype && q.dtype == v.dtype && q.shape[0] == k.shape[0] && q.shape[1] == k.shape[1] &&
            q.shape[3] == k.shape[3] && k.shape == v.shape;
   }
@@ -130,7 +177,7 @@ class AttentionFinder {
   Value write(const Found& f) {
     ops::Build b(to_);
     const Attributes attributes{{"causal", false}, {"scale", f.scale}};
-    if (!f.mask.valid())
+    if (f.masks.empty())
       if (const auto packed = projection(f)) {
         Attributes own = attributes;
         const int64_t heads = graph_.type(f.q).shape[1].size();
@@ -139,10 +186,54 @@ class AttentionFinder {
         const Value x = b.reshape(rewrite_[*packed], {q[0], q[2], Dim(3 * heads), q[3]});
         return b.transpose(to_.add("self_attention", {x}, own), {0, 2, 1, 3});
       }
-    const Value k = f.turned ? b.transpose(rewrite_[f.k], {0, 1, 3, 2}) : b.reshape(rewrite_[f.k], f.k_shape);
-    std::vector<Value> operands = {rewrite_[f.q], k, rewrite_[f.v]};
-    if (f.mask.valid()) operands.push_back(rewrite_[f.mask]);
+    Value k, v = rewrite_[f.v];
+    const std::optional<Value> shared_k = f.turned ? std::nullopt : shared(f.k), shared_v = shared(f.v);
+    if (shared_k && shared_v && heads_of(*shared_k) == heads_of(*shared_v)) {
+      const Shape& all = f.k_shape;
+      const Shape few{all[0], heads_of(*shared_k), all[2], all[3]};
+      k = b.reshape(rewrite_[*shared_k], few);
+      v = b.reshape(rewrite_[*shared_v], few);
+    } else {
+      k = f.turned ? b.transpose(rewrite_[f.k], {0, 1, 3, 2}) : b.reshape(rewrite_[f.k], f.k_shape);
+    }
+    std::vector<Value> operands = {rewrite_[f.q], k, v};
+    if (!f.masks.empty()) operands.push_back(mask_of(b, f));
     return to_.add("attention", operands, attributes);
+  }
+
+  /// Of keys or values that are repeated for neighbouring heads: what they were before, [batch, heads, 1,
+  /// length, width] or of one head [batch, 1, length, width].
+  std::optional<Value> shared(Value value) const {
+    const Shape& whole = graph_.type(value).shape;
+    if (whole.rank() != 4) return std::nullopt;
+    Value repeated = value;
+    if (graph_.node(value).op->reshapes()) repeated = graph_.node(value).operands[0];
+    if (!graph_.node(repeated).op->broadcasts) return std::nullopt;
+    const Value source = graph_.node(repeated).operands[0];
+    const Shape &from = graph_.type(source).shape, &to = graph_.type(repeated).shape;
+    const bool one = from == Shape{whole[0], 1, whole[2], whole[3]} && to == whole;
+    if (one) return source;
+    if (to.rank() != 5 || from != Shape{to[0], to[1], 1, to[3], to[4]}) return std::nullopt;
+    const bool neighbours = whole == Shape{to[0], to[1] * to[2], to[3], to[4]};
+    return neighbours ? std::optional(source) : std::nullopt;
+  }
+  Dim heads_of(Value shared) const { return graph_.type(shared).shape[1]; }
+
+  /// All masks as one that is added.
+  Value mask_of(ops::Build& b, const Found& f) {
+    Value sum;
+    for (const Mask& mask : f.masks) {
+      Value added = mask.added.valid() ? rewrite_[mask.added] : Value{};
+      if (mask.hidden.valid()) {
+        const Value hidden = rewrite_[mask.hidden];
+        const auto number = [&](double value) {
+          return b.broadcast(b.scalar(graph_.type(f.q).dtype, value), b.shape(hidden));
+        };
+        added = b.select(hidden, number(mask.where ? mask.low : 0), number(mask.where ? 0 : mask.low));
+      }
+      sum = sum.valid() ? b.add(sum, added) : added;
+    }
+    return sum;
   }
 
   /// The one value [batch, length, 3 · heads · width] whose thirds q, k and v are, as a merged projection

@@ -250,7 +250,7 @@ class LoopKernel : public Kernel, public PackingKernel {
     const int64_t rows = cut.rows > 0 ? (cut.rows + count - 1) / count : 0;
     for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
       const int64_t mine = std::min(rows, cut.rows - first);
-      Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
+      Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, mine) : body;
       part = with_constants(part, request, cut, taken_);
       const Part& added = parts_.emplace_back(s, body, std::move(part), cut, first, target, device);
       const std::vector<Array> held = constants_of(added.plan());
@@ -297,7 +297,7 @@ class LoopKernel : public Kernel, public PackingKernel {
         fits = fits && (has || k >= s.carries);
         cut.inputs.push_back(has && (invariants || k < s.carries + s.sequences));
       }
-      if (fits && with_rows(body, cut.inputs, rows, 1)) return cut;
+      if (fits && with_rows(body, cut.inputs, 1)) return cut;
     }
     return {};
   }

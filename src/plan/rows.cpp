@@ -7,7 +7,7 @@
 
 #include "base/contains.h"
 #include "ir/values.h"
-#include "passes/rules/axes.h"
+#include "passes/kept_axis.h"
 
 namespace millrace {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 /// Copies a graph with another number of rows.
 class RowCutter {
  public:
-  RowCutter(const Graph& graph, const std::vector<char>& row_inputs, int64_t from, int64_t to)
-      : graph_(graph), row_inputs_(row_inputs), from_(from), to_(to), rows_(graph.size()) {}
+  RowCutter(const Graph& graph, const std::vector<char>& row_inputs, int64_t to)
+      : graph_(graph), row_inputs_(row_inputs), to_(to), rows_(graph.size()) {}
 
   /// Which outputs have rows; nullopt when the graph cannot be cut.
   std::optional<std::vector<char>> check() {
@@ -63,7 +63,7 @@ class RowCutter {
   RowCutter cutter_of(const Node& fused) const {
     std::vector<char> inputs;
     for (const Value& operand : fused.operands) inputs.push_back(has_rows(operand));
-    return {*fused.body, inputs, from_, to_};
+    return {*fused.body, inputs, to_};
   }
 
   /// A value without rows of its own that is the same for every row, and can be made for any number of them.
@@ -78,24 +78,24 @@ class RowCutter {
                        [&](const Value& v) { return repeats(v); });
   }
 
-  /// Which operands a row of the result takes the same row of; empty: rows depend on each other.
+  /// Which operands a row of the result takes the same row of (1; of others it takes all); empty: rows depend
+  /// on each other.
   std::vector<char> by_row(const Node& node) const {
     const std::vector<Type> types = types_of(graph_, node.operands);
-    std::vector<Rows> rows;
-    for (const Value& operand : node.operands)
-      rows.push_back(has_rows(operand) ? Rows::own : repeats(operand) ? Rows::repeated : Rows::whole);
-    if (node.op->op_class == OpClass::elementwise)
-      return contains(rows, Rows::whole) ? std::vector<char>{} : std::vector<char>(rows.size(), 1);
-    if (node.op->op_class == OpClass::reduction) {
-      const bool across = contains(axes_of(node, types[0].shape.rank()), 0);
-      return across ? std::vector<char>{} : std::vector<char>{1};
+    std::vector<char> taken;
+    for (size_t k = 0; k < node.operands.size(); ++k) {
+      const bool kept = kept_axis(node, types, static_cast<int>(k), 0) == 0;
+      const bool own = has_rows(node.operands[k]);
+      // Others must not differ from row to row where rows are taken one by one.
+      if (own != kept && (own || !repeats(node.operands[k]))) return {};
+      taken.push_back(kept ? 1 : 0);
     }
-    return node.op->rows ? node.op->rows({node, types, rows, from_}) : std::vector<char>{};
+    return taken;
   }
 
   Attributes with_new_rows(const Node& node) const {
     Attributes attributes = node.attributes;
-    if (node.op->set_rows) node.op->set_rows(attributes, to_);
+    if (node.op->set_axis) node.op->set_axis(attributes, 0, to_);
     return attributes;
   }
 
@@ -135,7 +135,7 @@ class RowCutter {
 
   const Graph& graph_;
   std::vector<char> row_inputs_;
-  int64_t from_, to_;
+  int64_t to_;
   std::vector<std::vector<char>> rows_;  // node → result → has rows
   std::map<std::pair<Value, bool>, Value> made_;
   Graph into_;
@@ -143,9 +143,8 @@ class RowCutter {
 
 }  // namespace
 
-std::optional<Graph> with_rows(const Graph& body, const std::vector<char>& row_inputs, int64_t from,
-                               int64_t to) {
-  RowCutter cutter(body, row_inputs, from, to);
+std::optional<Graph> with_rows(const Graph& body, const std::vector<char>& row_inputs, int64_t to) {
+  RowCutter cutter(body, row_inputs, to);
   const auto outputs = cutter.check();
   if (!outputs || contains(*outputs, 0)) return std::nullopt;
   return cutter.cut();

@@ -188,9 +188,9 @@ Decoder Decoder::load(const std::filesystem::path& path, const DecoderOptions& o
   for (const ModelFormat* format : model_formats().all()) {
     if (!format->recognise(path)) continue;
     if (!format->decode) fail<InputError>("{}: {} is not decoded token by token", path.string(), format->doc);
-    return Decoder(std::make_shared<const DecodeModel>(format->decode(path, options.precision)), options);
+    return Decoder(std::make_shared<const DecodeModel>(format->decode(path, options)), options);
   }
-  fail<InputError>("{}: is no model that can be decoded: name a run folder", path.string());
+  fail<InputError>("{}: is no model that can be decoded: name a run folder or an ONNX model", path.string());
 }
 
 Decoder::~Decoder() = default;

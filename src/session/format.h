@@ -18,9 +18,9 @@ struct ModelFormat {
   /// Is it one? Looks at names and first bytes.
   bool (*recognise)(const std::filesystem::path& path) = nullptr;
   SessionModel (*load)(const std::filesystem::path& path) = nullptr;
-  /// For a model that tells the next token, in a precision ("": its own); null where there are none such.
-  /// InputError for another one.
-  DecodeModel (*decode)(const std::filesystem::path& path, const std::string& precision) = nullptr;
+  /// For a model that tells the next token, of the options' precision and, where it has none of its own,
+  /// length; null where there are none such. InputError for another one.
+  DecodeModel (*decode)(const std::filesystem::path& path, const DecoderOptions& options) = nullptr;
 };
 
 #define MILLRACE_MODEL_FORMAT(name)                         \

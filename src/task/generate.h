@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,12 +19,26 @@
 
 namespace millrace::task {
 
-/// An input whose next tokens an output predicts, as whoever goes on with a text needs it.
-class Continuable {
+/// Texts as tokens, for whoever goes on with them.
+class TextTokens {
  public:
-  virtual ~Continuable() = default;
+  virtual ~TextTokens() = default;
+  /// Of a text that goes on.
   virtual std::vector<int32_t> encode(const std::string& text) const = 0;
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
+  /// What a text begins behind: the tokens that end one. May be empty.
+  virtual std::vector<int32_t> beginning() const = 0;
+  /// The token that ends a text, where one does nothing else.
+  virtual std::optional<int32_t> end() const = 0;
+};
+/// By a tokenizer alone (data::open_tokenizer() says which there are), as a model from elsewhere was trained
+/// with it: what it puts in front of a text is there, and the usual names of ends are known. InputError,
+/// IoError as there.
+std::unique_ptr<TextTokens> text_tokens(const std::string& tokenizer);
+
+/// An input whose next tokens an output predicts.
+class Continuable : public TextTokens {
+ public:
   /// Ids are below this.
   virtual int64_t vocabulary() const = 0;
   /// Most tokens in a row.
@@ -32,10 +47,6 @@ class Continuable {
   virtual std::vector<int32_t> ids_of(std::span<const Array> row) const = 0;
   /// The arrays of one row, as long as rows can be, that begins with these tokens (at most most() of them).
   virtual std::vector<Array> row_of(std::span<const int32_t> ids) const = 0;
-  /// What a text begins behind: the tokens that end one. May be empty.
-  virtual std::vector<int32_t> beginning() const = 0;
-  /// The token that ends a text, where one does nothing else.
-  virtual std::optional<int32_t> end() const = 0;
   /// The fields of new tokens of rows with one text each, from both as i64 [rows, tokens].
   virtual std::vector<Tensor> decoded_fields(const Tensor& tokens, const Tensor& positions) const = 0;
 };
@@ -83,7 +94,7 @@ struct GenerateTimes {
 /// rows, each as if it were alone: text i draws its random numbers from stream `i`. A text longer than a row
 /// goes on from the last half of a row. `on_token` hears of each new token as it comes. InputError for
 /// options out of their range, and for what cannot begin.
-std::vector<Generated> generate(Decoder& decoder, const Continuable& input,
+std::vector<Generated> generate(Decoder& decoder, const TextTokens& tokens,
                                 std::span<const std::string> texts, const GenerateOptions& options,
                                 GenerateTimes& times,
                                 const std::function<void(size_t text, int32_t token)>& on_token = {});

@@ -22,11 +22,11 @@ struct Going {
 
 class Generation {
  public:
-  Generation(Decoder& decoder, const Continuable& input, std::span<const std::string> texts,
+  Generation(Decoder& decoder, const TextTokens& tokens, std::span<const std::string> texts,
              const GenerateOptions& options, GenerateTimes& times,
              const std::function<void(size_t, int32_t)>& on_token)
       : decoder_(decoder),
-        input_(input),
+        tokens_(tokens),
         texts_(texts),
         options_(options),
         times_(times),
@@ -51,7 +51,7 @@ class Generation {
 
  private:
   std::vector<int32_t> ids_of(size_t text) const {
-    std::vector<int32_t> ids = texts_[text].empty() ? input_.beginning() : input_.encode(texts_[text]);
+    std::vector<int32_t> ids = texts_[text].empty() ? tokens_.beginning() : tokens_.encode(texts_[text]);
     if (ids.empty()) fail<InputError>("an empty text: there is nothing to go on from");
     return ids;
   }
@@ -121,14 +121,14 @@ class Generation {
   /// Adds the token. Whether it was the last one.
   bool ends(Going& text, int32_t id) {
     Generated& result = results_[text.text];
-    if (id == input_.end()) {
+    if (id == tokens_.end()) {
       result.end = Generated::End::end;
       return true;
     }
     text.ids.push_back(id);
     if (on_token_) on_token_(text.text, id);
     if (!options_.stop.empty()) {
-      text.decoded += input_.decode({&id, 1});
+      text.decoded += tokens_.decode({&id, 1});
       // Pieces of words may be decoded otherwise together.
       if (text.decoded.find(options_.stop) != std::string::npos) {
         result.end = Generated::End::stop;
@@ -141,7 +141,7 @@ class Generation {
   void finish(Going& text) {
     Generated& result = results_[text.text];
     result.tokens.assign(text.ids.begin() + static_cast<std::ptrdiff_t>(text.own), text.ids.end());
-    result.text = input_.decode(result.tokens);
+    result.text = tokens_.decode(result.tokens);
     if (result.end == Generated::End::stop)
       result.text = result.text.substr(0, result.text.find(options_.stop));
     decoder_.clear(text.row);
@@ -151,7 +151,7 @@ class Generation {
   }
 
   Decoder& decoder_;
-  const Continuable& input_;
+  const TextTokens& tokens_;
   std::span<const std::string> texts_;
   const GenerateOptions& options_;
   GenerateTimes& times_;
@@ -165,11 +165,11 @@ class Generation {
 
 }  // namespace
 
-std::vector<Generated> generate(Decoder& decoder, const Continuable& input,
+std::vector<Generated> generate(Decoder& decoder, const TextTokens& tokens,
                                 std::span<const std::string> texts, const GenerateOptions& options,
                                 GenerateTimes& times,
                                 const std::function<void(size_t text, int32_t token)>& on_token) {
-  return Generation(decoder, input, texts, options, times, on_token).run();
+  return Generation(decoder, tokens, texts, options, times, on_token).run();
 }
 
 }  // namespace millrace::task

@@ -106,6 +106,122 @@ TEST_CASE("attention between two sequences, with the keys stored or multiplied t
       "attention");
 }
 
+TEST_CASE(
+    "attention whose scores are replaced where a mask says so is recognised as models of the next token "
+    "write it") {
+  Array later(boolean, {1, 1, 6, 6}), before(boolean, {6, 6});
+  for (int64_t i = 0; i < 36; ++i) {
+    later.set(i, i % 6 > i / 6);
+    before.set(i, i % 6 <= i / 6);
+  }
+  const auto written = [](ops::Build& b, const std::function<Value(Value)>& mask) {
+    const Value scores = b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true);
+    return b.matmul(b.softmax(mask(b.mul(scores, 0.35)), -1), heads_input(b, "v"));
+  };
+  const auto number = [](ops::Build& b, Value scores, double low) {
+    return b.broadcast(b.scalar(f32, low), b.shape(scores));
+  };
+  const auto repeated = [](ops::Build& b, Value scores, const Array& mask) {
+    return b.broadcast(b.graph().constant(mask), b.shape(scores));
+  };
+  for (const double low : {-static_cast<double>(INFINITY), -3.4028234663852886e38, -1e4}) {
+    CAPTURE(low);
+    check_recognised(
+        [&](ops::Build& b) {
+          return written(b, [&](Value x) { return b.select(repeated(b, x, later), number(b, x, low), x); });
+        },
+        "attention");
+    check_recognised(
+        [&](ops::Build& b) {
+          return written(b, [&](Value x) { return b.select(repeated(b, x, before), x, number(b, x, low)); });
+        },
+        "attention");
+    // And one that is added, before or after.
+    for (const bool after : {false, true})
+      check_recognised(
+          [&](ops::Build& b) {
+            return written(b, [&](Value x) {
+              const auto added = [&](Value to) {
+                return b.add(b.broadcast(b.graph().input("mask", {f32, {2, 1, 1, 6}}), b.shape(to)), to);
+              };
+              if (!after) x = added(x);
+              x = b.select(repeated(b, x, later), number(b, x, low), x);
+              return after ? added(x) : x;
+            });
+          },
+          "attention");
+  }
+  // Rows that see nothing get equal shares, also where the mask is an input.
+  const Write by_input = [&](ops::Build& b) {
+    return written(b, [&](Value x) {
+      const Value mask = b.graph().input("seen", {boolean, {2, 1, 6, 6}});
+      return b.select(b.broadcast(mask, b.shape(x)), x, number(b, x, -3.4028234663852886e38));
+    });
+  };
+  check_recognised(by_input, "attention");
+  const Graph graph = attention_written(by_input), result = recognised(graph);
+  std::vector<Array> inputs = test::inputs_for(graph);
+  for (int64_t i = 0; i < inputs[2].count(); ++i) inputs[2].set(i, 0);
+  CHECK(test::difference(ref::evaluate(result, inputs)[0], ref::evaluate(graph, inputs)[0]) < 1e-5);
+}
+
+TEST_CASE("keys and values that are repeated for neighbouring heads are taken as they were before") {
+  // As LLaMA's are written: [batch, 2, length, width] for 6 heads; or one for all.
+  for (const int64_t count : {2, 1, 6}) {
+    const auto repeated = [&](ops::Build& b, const char* name) {
+      const Value few = b.graph().input(name, {f32, {2, count, 6, 8}});
+      if (count == 1) return b.broadcast(few, {2, 6, 6, 8});
+      if (count == 6) return few;
+      const Value apart = b.reshape(few, {2, count, 1, 6, 8});
+      return b.reshape(b.broadcast(apart, {2, count, 6 / count, 6, 8}), {2, 6, 6, 8});
+    };
+    const Write write = [&](ops::Build& b) {
+      const Value q = b.graph().input("q", {f32, {2, 6, 6, 8}});
+      const Value k = b.transpose(repeated(b, "k"), {0, 1, 3, 2});
+      return b.matmul(b.softmax(b.mul(b.matmul(q, k), 0.35), -1), repeated(b, "v"));
+    };
+    check_recognised(write, "attention");
+    const Graph result = recognised(attention_written(write));
+    CHECK(test::count(result, "broadcast") == 0);
+  }
+  // Heads that are apart share one of each: nothing is taken away.
+  const Write apart = [](ops::Build& b) {
+    const auto repeated = [&](const char* name) {
+      const Value few = b.reshape(b.graph().input(name, {f32, {2, 2, 6, 8}}), {2, 1, 2, 6, 8});
+      return b.reshape(b.broadcast(few, {2, 3, 2, 6, 8}), {2, 6, 6, 8});
+    };
+    const Value q = b.graph().input("q", {f32, {2, 6, 6, 8}}), k = b.transpose(repeated("k"), {0, 1, 3, 2});
+    return b.matmul(b.softmax(b.matmul(q, k), -1), repeated("v"));
+  };
+  check_recognised(apart, "attention");
+  CHECK(test::count(recognised(attention_written(apart)), "broadcast") == 2);
+}
+
+TEST_CASE("scores that are replaced by what is no mask are left as they are") {
+  const auto left = [](const Array& where, double low) {
+    check_left([&](ops::Build& b) {
+      Value x = b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true);
+      x = b.select(b.broadcast(b.graph().constant(where), b.shape(x)), b.fill(x, low), x);
+      return b.matmul(b.softmax(x, -1), heads_input(b, "v"));
+    });
+  };
+  Array some(boolean, {6, 6}), all(boolean, {6, 6});
+  for (int64_t i = 0; i < 36; ++i) {
+    some.set(i, i % 6 > i / 6);
+    all.set(i, i / 6 == 3);  // the fourth query sees nothing: added to, its scores would still differ
+  }
+  left(some, -5);
+  left(some, 1e30);
+  left(all, -1e4);
+  left(Array::scalar(boolean, 1), -1e4);
+  // By an input nobody knows what it leaves.
+  check_left([](ops::Build& b) {
+    Value x = b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true);
+    const Value mask = b.graph().input("seen", {boolean, {2, 3, 6, 6}});
+    return b.matmul(b.softmax(b.select(mask, x, b.fill(x, -1e9)), -1), heads_input(b, "v"));
+  });
+}
+
 TEST_CASE("what is no attention, or is read in between, is left as it is") {
   const auto plain = [](ops::Build& b, const std::function<Value(Value)>& change, int64_t axis) {
     const Value scores = change(b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true));

@@ -1,13 +1,12 @@
 #include <millrace/operator.h>
 
 #include "ops/filled.h"
-#include "ops/is.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
 
 static Value select_of_constant(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (!ops::is(node, "select")) return {};
+  if (!node.op->chooses) return {};
   if (operands[1] == operands[2]) return operands[1];
   const Array* condition = ops::filled_with(graph, operands[0]);
   if (!condition) return {};
