@@ -34,6 +34,12 @@ int64_t seeds_wanted(double difference, double variance) {
   return most;
 }
 
+double mean_resampled(const Seeds& seeds, size_t metric, const std::vector<int>& times) {
+  double sum = 0;
+  for (const Measurement* seed : seeds) sum += seed->resampled(metric, times);
+  return sum / static_cast<double>(seeds.size());
+}
+
 }  // namespace
 
 Spread spread_of(std::span<const double> values) {
@@ -55,21 +61,25 @@ Mcnemar mcnemar(int64_t only_first, int64_t only_second) {
   return made;
 }
 
-Difference compare_rows(const Measurement& first, const Measurement& second, size_t metric, size_t other) {
-  MILLRACE_CHECK(first.parts() == second.parts(), "{} groups cannot be compared with {}", first.parts(),
-                 second.parts());
-  std::vector<int> times(static_cast<size_t>(first.parts()), 1);
-  Difference made{first.resampled(metric, times), second.resampled(other, times), unknown, unknown};
+Difference compare_rows(const Seeds& first, const Seeds& second, size_t metric, size_t other) {
+  const Measurement& any = *first.front();
+  for (const Seeds* side : {&first, &second})
+    for (const Measurement* seed : *side)
+      MILLRACE_CHECK(seed->parts() == any.parts(), "{} groups cannot be compared with {}", seed->parts(),
+                     any.parts());
+  std::vector<int> times(static_cast<size_t>(any.parts()), 1);
+  Difference made{mean_resampled(first, metric, times), mean_resampled(second, other, times), unknown,
+                  unknown};
   std::vector<size_t> filled;
   for (size_t group = 0; group < times.size(); ++group)
-    if (first.rows_in(group) > 0) filled.push_back(group);
+    if (any.rows_in(group) > 0) filled.push_back(group);
   if (filled.size() < least_groups) return made;
   std::mt19937_64 random(1);
   std::vector<double> differences;
   for (size_t draw = 0; draw < draws; ++draw) {
     std::fill(times.begin(), times.end(), 0);
     for (size_t i = 0; i < filled.size(); ++i) ++times[filled[random() % filled.size()]];
-    const double difference = second.resampled(other, times) - first.resampled(metric, times);
+    const double difference = mean_resampled(second, other, times) - mean_resampled(first, metric, times);
     if (std::isfinite(difference)) differences.push_back(difference);
   }
   // A metric that many draws leave undefined (no row of a class) has no interval.

@@ -27,11 +27,12 @@ struct Difference {
   bool significant() const { return low > 0 || high < 0; }
 };
 
-/// What other rows of the same kind would have shown: the paired bootstrap (B. Efron, 1979) of the
-/// measurements' groups of rows, 2,000 times, each drawn alike for both. Both must have measured the same
-/// rows in the same groups, as often as they have seeds; `metric` and `other`: the metric's places in each.
+/// The means over seeds, and what other rows of the same kind would have shown: the paired bootstrap (B.
+/// Efron, 1979) of the measurements' groups of rows, 2,000 times, each drawn alike for all of them. All must
+/// have measured the same rows in the same groups; `metric` and `other`: the metric's places in each side's.
 /// NaN bounds where there are fewer than 20 groups with rows.
-Difference compare_rows(const Measurement& first, const Measurement& second, size_t metric, size_t other);
+using Seeds = std::vector<const Measurement*>;
+Difference compare_rows(const Seeds& first, const Seeds& second, size_t metric, size_t other);
 /// Of shares of rows, whose measurements kept them; nothing for other metrics.
 std::optional<Mcnemar> compare_answers(const Measurement& first, const Measurement& second, size_t metric,
                                        size_t other);

@@ -129,10 +129,9 @@ struct MeasuredSide::State {
       if (name == prefix) return &measured;
     return nullptr;
   }
-  /// All seeds as one measurement: their answers to the same rows lie in the same groups.
-  eval::Measurement together(const std::string& prefix) const {
-    eval::Measurement all = find(runs.front(), prefix)->empty();
-    for (const MeasuredRun& run : runs) all.merge(*find(run, prefix));
+  eval::Seeds seeds(const std::string& prefix) const {
+    eval::Seeds all;
+    for (const MeasuredRun& run : runs) all.push_back(find(run, prefix));
     return all;
   }
   std::vector<double> values(const std::string& prefix, size_t metric) const {
@@ -183,13 +182,12 @@ std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, c
     if (measured.count() != beside->count())
       fail<InputError>("{} could measure {} rows, {} {}: some are unreadable to one of them", run.path,
                        measured.count(), other.path, beside->count());
-    const eval::Measurement all = a.together(prefix), all_beside = b.together(prefix);
     for (size_t i = 0; i < measured.kinds().size(); ++i) {
       const eval::MetricKind& kind = *measured.kinds()[i];
       const auto place = place_of(*beside, &kind);
       if (!place) continue;
       MetricDifference each{prefix + kind.name, kind.share, kind.higher_is_better, {}, {}, {}};
-      each.rows = eval::compare_rows(all, all_beside, i, *place);
+      each.rows = eval::compare_rows(a.seeds(prefix), b.seeds(prefix), i, *place);
       if (a.runs.size() == 1 && b.runs.size() == 1)
         each.answers = eval::compare_answers(measured, *beside, i, *place);
       each.seeds = eval::compare_seeds(a.values(prefix, i), b.values(prefix, *place));

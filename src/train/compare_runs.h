@@ -34,7 +34,7 @@ std::vector<KeyDifference> origin_differences(const Side& first, const Side& sec
 struct MetricDifference {
   std::string name;
   bool share = false, higher_is_better = false;
-  eval::Difference rows;                 // over all seeds of each side together
+  eval::Difference rows;                 // of the means over each side's seeds
   std::optional<eval::Mcnemar> answers;  // of shares, where each side is one run
   std::optional<eval::SeedDifference> seeds;
 };

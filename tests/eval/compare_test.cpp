@@ -82,7 +82,7 @@ TEST_CASE("the paired bootstrap has the width that theory wants") {
     b[i] = at < 600 || (at >= 600 && at < 740);
   }
   const Measurement first = answers(a), second = answers(b);
-  const Difference made = compare_rows(first, second, 0, 0);
+  const Difference made = compare_rows({&first}, {&second}, 0, 0);
   CHECK(made.difference() == doctest::Approx(0.04));
   CHECK(made.high - made.low == doctest::Approx(2 * 1.96 * 0.01544).epsilon(0.15));
   CHECK(made.significant());
@@ -95,7 +95,7 @@ TEST_CASE("the paired bootstrap has the width that theory wants") {
 
 TEST_CASE("the same answers differ by nothing at all") {
   const Measurement made = answers(first_right(300, 200));
-  const Difference none = compare_rows(made, made, 0, 0);
+  const Difference none = compare_rows({&made}, {&made}, 0, 0);
   CHECK(none.difference() == 0);
   CHECK(none.low == 0);
   CHECK(none.high == 0);
@@ -103,10 +103,37 @@ TEST_CASE("the same answers differ by nothing at all") {
 }
 
 TEST_CASE("a handful of rows has no interval") {
-  const Difference few = compare_rows(answers(first_right(19, 19)), answers(first_right(19, 3)), 0, 0);
+  const auto between = [](const Measurement& first, const Measurement& second) {
+    return compare_rows({&first}, {&second}, 0, 0);
+  };
+  const Difference few = between(answers(first_right(19, 19)), answers(first_right(19, 3)));
   CHECK(std::isnan(few.low));
   CHECK_FALSE(few.significant());
-  CHECK(std::isfinite(compare_rows(answers(first_right(20, 19)), answers(first_right(20, 3)), 0, 0).low));
+  CHECK(std::isfinite(between(answers(first_right(20, 19)), answers(first_right(20, 3))).low));
+}
+
+TEST_CASE("of several seeds each has its own value, and their mean counts") {
+  // Each puts all rows of class 1 above the others, on scales of their own: thrown together they do not.
+  const auto ranked = [](float from) {
+    Measurement made({"roc-auc"}, "class", 200);
+    for (int64_t row = 0; row < 200; ++row) {
+      const std::vector<float> logits = {0, from + static_cast<float>(row % 2)};
+      const std::vector<int64_t> label = {row % 2};
+      made.at(row);
+      made.update({.outputs = logits, .rows = 1, .width = 2, .labels = label, .values = {}});
+    }
+    return made;
+  };
+  const Measurement low = ranked(-5), high = ranked(3);
+  Measurement together = low.empty();
+  together.merge(low);
+  together.merge(high);
+  CHECK(compare_rows({&together}, {&together}, 0, 0).first < 0.9);
+  const Difference made = compare_rows({&low, &high}, {&high, &low}, 0, 0);
+  CHECK(made.first == 1);
+  CHECK(made.second == 1);
+  CHECK(made.low == 0);
+  CHECK(made.high == 0);
 }
 
 TEST_CASE("a metric that stands elsewhere in another measurement is found by its place") {
@@ -118,7 +145,7 @@ TEST_CASE("a metric that stands elsewhere in another measurement is found by its
     second.at(row);
     second.update({.outputs = logits, .rows = 1, .width = 2, .labels = label, .values = {}});
   }
-  CHECK(compare_rows(first, second, 0, 1).difference() == doctest::Approx(0.4));
+  CHECK(compare_rows({&first}, {&second}, 0, 1).difference() == doctest::Approx(0.4));
 }
 
 TEST_CASE("rows that belong together stay in one group") {
