@@ -13,21 +13,6 @@
 namespace millrace::task {
 namespace {
 
-/// InputError where samples turned out to be of another form than the first ones.
-void require_same_form(const TaskParts& before, const TaskParts& now, const std::string& path) {
-  const auto same = [](const data::NamedPart& x, const data::NamedPart& y) {
-    const auto one = x.part->fields(), other = y.part->fields();
-    return x.part->stored_bytes() == y.part->stored_bytes() &&
-           std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                      [](auto& a, auto& b) { return a.name == b.name && a.type == b.type; });
-  };
-  if (!std::equal(before.named.begin(), before.named.end(), now.named.begin(), now.named.end(), same))
-    fail<InputError>(
-        "{}: samples at its beginning are of another form than those behind, so nothing can be learnt "
-        "from a stream of them: index the data and train without data.stream",
-        path);
-}
-
 std::vector<data::NamedStream> streams_of(const Recipe& recipe) {
   std::vector<data::NamedStream> streams;
   const auto open = [&](const std::string& name, const std::string& text) {
@@ -136,13 +121,11 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
   data::StreamFeedOptions options = stream_options(recipe, streams.size());
   const int64_t epoch = options.epoch_samples;
   auto feed = data::stream_feed(std::move(streams), make_parts, std::move(options));
-  if (encoding.empty()) {
-    opened.training.first = feed->first_samples(learnt_samples(opened.task));
-    TaskParts learnt = parts_by(opened.training.first);
-    require_same_form(parts, learnt, feed->path());
-    feed->take_parts(learnt.named);
-    parts = std::move(learnt);
-  }
+  // What columns hold is seen in more samples than one, also of a run that goes on.
+  const auto first = feed->first_samples(learnt_samples(opened.task));
+  parts = parts_by(first);
+  feed->take_parts(parts.named);
+  if (encoding.empty()) opened.training.first = first;
   opened.training.inputs = std::move(parts.inputs);
   opened.training.outputs = std::move(parts.outputs);
   opened.training.count = epoch;

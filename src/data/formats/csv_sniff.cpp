@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/formats/csv_cells.h"
 
 namespace millrace::data {
@@ -158,6 +159,41 @@ bool numbers_as_names(const Rows& rows) {
   return years > 0 && (all_quoted || (years > 1 && latest != INT64_MAX && !words.empty()));
 }
 
+/// What people call columns whose cells are texts that all differ.
+bool is_usual_name(const std::string& name) {
+  static const std::set<std::string_view> usual = {
+      "id",       "key",      "name",    "text",     "label",   "class",   "category", "target",
+      "title",    "question", "answer",  "sentence", "message", "comment", "review",   "body",
+      "content",  "subject",  "date",    "time",     "url",     "path",    "file",     "image",
+      "filename", "document", "summary", "source",   "context", "prompt",  "response", "sentiment"};
+  return usual.contains(lower_case(name));
+}
+
+/// Words of which none stands in its column again, over columns of which one has few values, or is called as
+/// people call columns.
+bool stands_apart(const Rows& rows) {
+  constexpr size_t least_rows = 5;
+  const auto& first = rows[0];
+  std::set<std::string> names;
+  bool few = false, usual = false;
+  for (size_t c = 0; c < first.size(); ++c) {
+    const std::string name = csv_text(first[c]);
+    const auto is_of_name = [](char x) {
+      return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == ' ';
+    };
+    if (name.empty() || name.size() > 32 || !std::isalpha(static_cast<unsigned char>(name[0])) ||
+        !std::all_of(name.begin(), name.end(), is_of_name) || !names.insert(name).second)
+      return false;
+    std::set<std::string> different;
+    for (size_t r = 1; r < rows.size(); ++r)
+      if (c < rows[r].size()) different.insert(csv_text(rows[r][c]));
+    if (different.contains(name)) return false;
+    few |= rows.size() > least_rows && 2 * different.size() < rows.size();
+    usual |= is_usual_name(name) && std::none_of(different.begin(), different.end(), is_usual_name);
+  }
+  return few || usual;
+}
+
 /// Could the first row be names: texts over numbers, or texts that differ over texts that come again and
 /// again without them?
 bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
@@ -166,7 +202,7 @@ bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
   // Even where some names are numbers, such as years.
   for (size_t c = 0; c < first.size(); ++c)
     if (different_words({first[c]}) && holds_numbers(rows, 1, c, missing)) return true;
-  if (numbers_as_names(rows)) return true;
+  if (numbers_as_names(rows) || stands_apart(rows)) return true;
   std::set<std::string> names;
   for (size_t c = 0; c < first.size(); ++c) {
     // Columns without a name are called nothing: that of row numbers that pandas writes, what stands behind a

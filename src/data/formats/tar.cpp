@@ -308,11 +308,12 @@ class ScannedTar final : public TarDataset {
       if (missing == 0) break;
     }
     for (uint32_t e = 0; e < extensions_.size(); ++e) {
-      Bytes bytes;  // of arrays, which may be several
-      if (member_kind(extensions_[e]) == ColumnKind::array)
+      Bytes bytes;  // of arrays, which may be several, and of JSON, which may be numbers
+      if (const ColumnKind kind = member_kind(extensions_[e]);
+          kind == ColumnKind::array || kind == ColumnKind::json)
         bytes = contents_[first[e]->file]->read(content[e]->offset, content[e]->size);
       for (const std::string& column : member_columns(extensions_[e], bytes))
-        add_column(column, member_kind(extensions_[e]),
+        add_column(column, member_kind(extensions_[e], bytes),
                    {TarColumn::What::member, extensions_[e], split_column(column).second, e});
     }
   }

@@ -65,7 +65,7 @@ Value TarDataset::read(int64_t index, size_t column) const {
   if (!content) return {};
   if (what.what == TarColumn::What::any_picture) return *content;
   try {
-    return decode_member(what.extension, what.part, *content);
+    return decode_member(what.extension, what.part, *content, columns_[column].kind);
   } catch (const InputError& error) {
     fail<InputError>("{} {}", member_name(index, what), error.what());
   }

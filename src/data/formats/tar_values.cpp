@@ -226,4 +226,28 @@ Value decode_member(std::string_view extension, std::string_view part, const Byt
   return content;
 }
 
+Value decode_member(std::string_view extension, std::string_view part, const Bytes& content,
+                    ColumnKind kind) {
+  Value value = decode_member(extension, part, content);
+  if (kind != ColumnKind::real) return value;
+  const auto& text = std::get<std::string>(value);
+  const auto number = nlohmann::json::parse(text, nullptr, false);
+  if (!number.is_number())
+    fail<InputError>("holds {}, and the first sample's a number",
+                     value_text(std::string(trimmed(text).substr(0, 40)), ColumnKind::text, 40));
+  return number.get<double>();
+}
+
+ColumnKind member_kind(std::string_view extension, const Bytes& content) {
+  const ColumnKind kind = member_kind(extension);
+  if (known(extension).coding != Coding::json || content.size() == 0) return kind;
+  try {
+    const Value value = decode_member(extension, "", content);
+    const bool number = nlohmann::json::parse(std::get<std::string>(value), nullptr, false).is_number();
+    return number ? ColumnKind::real : kind;
+  } catch (const InputError&) {
+    return kind;  // whoever reads it hears of it
+  }
+}
+
 }  // namespace millrace::data

@@ -23,6 +23,10 @@ inline bool is_picture_extension(std::string_view extension) {
   return member_kind(extension) == ColumnKind::picture;
 }
 
+/// The kind of a column of such members: what the extension holds, but a number where `content`, the first
+/// sample's, is JSON that is one (as pack and convert write columns of real numbers).
+ColumnKind member_kind(std::string_view extension, const Bytes& content);
+
 /// The columns of an extension: one of its name, but of .npz and .ten with several arrays one for each of
 /// those that `content`, the first sample's, has: "npz.x", "npz.y".
 std::vector<std::string> member_columns(const std::string& extension, const Bytes& content);
@@ -32,5 +36,7 @@ std::pair<std::string, std::string> split_column(std::string_view column);
 /// The value of a member; `part` is the array's name in .npz and .ten ("" for the only one). InputError,
 /// worded to follow the member's name, when the content is none of its extension, and for pickles.
 Value decode_member(std::string_view extension, std::string_view part, const Bytes& content);
+/// The same of a column of that kind.
+Value decode_member(std::string_view extension, std::string_view part, const Bytes& content, ColumnKind kind);
 
 }  // namespace millrace::data

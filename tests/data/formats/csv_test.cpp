@@ -332,6 +332,20 @@ TEST_CASE("CSV: years and other numbers are names of columns, too") {
   CHECK(first("\"1\",\"2\"\n\"3\",\"4\"\n").starts_with("c0:"));
 }
 
+TEST_CASE("CSV: words that stand apart from the texts below them are names") {
+  const auto names_of = [](const std::string& text) { return names(*open_text("x.csv", text)); };
+  CHECK(names_of("outlook,wind,play\nsunny,weak,no\nsunny,strong,no\novercast,weak,yes\nrain,weak,yes\n"
+                 "rain,strong,no\novercast,weak,yes\n") == "outlook:text wind:text play:text ");
+  CHECK(names_of("id,text\na7,a fine day\nb3,no rain\n") == "id:text text:text ");
+  CHECK(names_of("Question,Answer\nwho?,me\nwhen?,now\n") == "Question:text Answer:text ");
+  // Rows like all others.
+  CHECK(names_of(
+            "sunny,weak,no\nsunny,strong,no\nrain,weak,yes\nrain,weak,yes\nsunny,weak,no\nrain,weak,no\n") ==
+        "c0:text c1:text c2:text ");
+  CHECK(names_of("Ada,Lovelace\nAlan,Turing\nGrace,Hopper\n") == "c0:text c1:text ");
+  CHECK(names_of("label,text\nlabel,message\ntext,label\n") == "c0:text c1:text ");
+}
+
 TEST_CASE("CSV: blanks between numbers, one or more, where nothing else delimits") {
   const auto check = [](const std::string& csv, const std::string& columns, const Rows& wanted) {
     CAPTURE(csv);
@@ -354,7 +368,7 @@ TEST_CASE("CSV: blanks between numbers, one or more, where nothing else delimits
   }
   check(many, "c0:integer c1:integer ", all);
   // Texts, prose, and numbers with blanks between their thousands.
-  CHECK(names(*open_text("x.csv", "name\nAda Lovelace\nAlan Turing\n")) == "c0:text ");
-  CHECK(names(*open_text("x.csv", "name\n1 Ada\n2 Alan\n")) == "c0:text ");
+  CHECK(names(*open_text("x.csv", "name\nAda Lovelace\nAlan Turing\n")) == "name:text ");
+  CHECK(names(*open_text("x.csv", "name\n1 Ada\n2 Alan\n")) == "name:text ");
   CHECK(names(*open_text("x.csv", "1 234\n5 678\n")) == "c0:real ");
 }

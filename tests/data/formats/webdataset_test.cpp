@@ -270,7 +270,7 @@ TEST_CASE("what is written as WebDataset comes back with its values, kinds and k
   CHECK(std::get<int64_t>(value(1, "cls")) == -4);
   CHECK(std::get<Bytes>(value(0, "jpg")).text() == jpeg);
   CHECK(std::get<Bytes>(value(1, "pgm")).text() == "P5\n2 1\n255\nab");
-  CHECK(std::get<std::string>(value(0, "score.json")) == "0.5");
+  CHECK(std::get<double>(value(0, "score.json")) == 0.5);  // as it was written
   CHECK(std::get<std::string>(value(0, "caption.txt")) == "hé");
   CHECK(std::get<std::string>(value(0, "meta.json")) == "{}");
   CHECK(std::get<Array>(value(0, "emb.npy")).identical(array));

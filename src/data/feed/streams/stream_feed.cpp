@@ -100,6 +100,7 @@ class StreamedFeed final : public StreamFeed {
 
   void check() const;
   std::vector<NamedPart> parts_for_head(const StreamParts& make_parts);
+  void use(std::vector<NamedPart> parts);
   void limit_memory();
   void start();
   void halt();
@@ -126,7 +127,7 @@ class StreamedFeed final : public StreamFeed {
   int64_t together_ = 1;  // samples of a batch of all ranks
   std::optional<Shares> shares_;
   std::vector<std::unique_ptr<StreamLine>> lines_;
-  std::vector<Column> columns_;  // that the parts know
+  std::vector<Column> columns_, first_columns_;  // that the parts know; of first_samples()
   std::optional<StreamRows> rows_;
   int threads_wanted_ = 1;
   int64_t fixed_ = 0;  // bytes that it takes besides samples kept and ahead
@@ -167,12 +168,9 @@ StreamedFeed::StreamedFeed(std::vector<NamedStream> streams, const StreamParts& 
     lines_.push_back(std::make_unique<StreamLine>(each.name, std::move(each.stream), options_.sample_weight,
                                                   buffer, options_.seed, static_cast<size_t>(ahead)));
   for (const auto& line : lines_) line->reader.limit_memory(options_.memory / std::ssize(lines_), 0);
-  take_parts(parts_for_head(make_parts));
-  limit_memory();
-  arrays_ = rows_->arrays(options_.batch);
   indices_.resize(static_cast<size_t>(options_.batch));
   names_.resize(indices_.size());
-  for (const AlignedBytes& array : arrays_) batch_.arrays.emplace_back(array.data(), array.size());
+  use(parts_for_head(make_parts));
   set_seed(options_.seed);
   for (const auto& line : lines_) line->reader.seek(line->seed, {});
   at_ = {seed_, 0, 0};
@@ -258,12 +256,23 @@ std::shared_ptr<const Dataset> StreamedFeed::first_samples(int64_t most) {
     const auto& head = from.reader.head(wanted);
     for (size_t i = 0; i < std::min(head.size(), wanted); ++i) all->add(from.opener, head[i]);
   }
+  first_columns_ = all->columns();
   return all;
 }
 
 void StreamedFeed::take_parts(std::vector<NamedPart> parts) {
+  if (!threads_.empty()) fail<InternalError>("the stream is being read already");
+  columns_ = first_columns_;
+  use(std::move(parts));
+}
+
+void StreamedFeed::use(std::vector<NamedPart> parts) {
   rows_.emplace(std::move(parts), !options_.sample_weight.empty());
   mixer_ = rows_->worker();
+  limit_memory();
+  arrays_ = rows_->arrays(options_.batch);
+  batch_.arrays.clear();
+  for (const AlignedBytes& array : arrays_) batch_.arrays.emplace_back(array.data(), array.size());
 }
 
 void StreamedFeed::start() {

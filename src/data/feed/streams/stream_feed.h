@@ -54,8 +54,8 @@ class StreamFeed : public Feed {
   /// next() gives them, too. Before the first next() only; the feed must stay as long as they are
   /// used. Errors as of next().
   virtual std::shared_ptr<const Dataset> first_samples(int64_t most) = 0;
-  /// Instead of what make_parts made: parts of the same fields and stored bytes, which more samples were
-  /// looked at for. Before the first next() only.
+  /// Instead of what make_parts made: parts that were made by looking at first_samples(). Before the first
+  /// next() only.
   virtual void take_parts(std::vector<NamedPart> parts) = 0;
 };
 

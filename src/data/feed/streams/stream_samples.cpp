@@ -4,24 +4,42 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "data/formats/csv_cells.h"
 #include "data/table/column_values.h"
 #include "data/table/view.h"
 
 namespace millrace::data {
 namespace {
 
+/// Whether a sample says of a column what in one of numbers is missing: a file of one row cannot tell.
+bool says_nothing(const Dataset& sample, size_t column) {
+  if (sample.columns()[column].kind != ColumnKind::text) return false;
+  const Value value = sample.has(0, column) ? sample.read(0, column) : Value();
+  const auto* const text = std::get_if<std::string>(&value);
+  return !text || csv_missing_number(*text);
+}
+
 /// A sample by its name in the stream, with columns that others have.
 class NamedSample final : public View {
  public:
   NamedSample(std::shared_ptr<const Dataset> sample, std::string name, const std::vector<Column>& columns)
-      : View(std::move(sample)), name_(std::move(name)), own_(columns_.size()) {
-    for (const Column& column : columns)
-      if (!find_column(column.name)) columns_.push_back(column);
+      : View(std::move(sample)), name_(std::move(name)), own_(columns_.size()), missing_(own_, false) {
+    for (const Column& column : columns) {
+      const auto own = find_column(column.name);
+      if (!own) {
+        columns_.push_back(column);
+      } else if (is_numeric(column.kind) && says_nothing(*this, *own)) {
+        columns_[*own].kind = column.kind;
+        missing_[*own] = true;
+      }
+    }
   }
   Value read(int64_t index, size_t column) const override {
-    return column < own_ ? View::read(index, column) : Value();
+    return column < own_ && !missing_[column] ? View::read(index, column) : Value();
   }
-  bool has(int64_t index, size_t column) const override { return column < own_ && View::has(index, column); }
+  bool has(int64_t index, size_t column) const override {
+    return column < own_ && !missing_[column] && View::has(index, column);
+  }
   std::vector<std::string> class_names(size_t column) const override {
     return column < own_ ? View::class_names(column) : std::vector<std::string>();
   }
@@ -30,6 +48,7 @@ class NamedSample final : public View {
  private:
   std::string name_;
   size_t own_;  // columns
+  std::vector<bool> missing_;
 };
 
 float weight_in(const Dataset& dataset, const std::string& column) {
@@ -69,12 +88,18 @@ OpenedRecord RecordOpener::open(const StreamRecord& record, const std::vector<Co
 std::string StreamHead::add(const RecordOpener& opener, const StreamRecord& record) {
   OpenedRecord opened = opener.open(record, {});
   if (!opened.why.empty()) return std::move(opened.why);
-  for (const Column& column : opened.sample->columns()) {
-    const auto known = find_column(column.name);
-    if (known)
-      columns_[*known].kind = kind_of_both(columns_[*known].kind, column.kind);
-    else
-      columns_.push_back(column);
+  const std::vector<Column>& own = opened.sample->columns();
+  for (size_t c = 0; c < own.size(); ++c) {
+    const auto known = find_column(own[c].name);
+    const bool nothing = says_nothing(*opened.sample, c);
+    if (!known) {
+      columns_.push_back(own[c]);
+      open_.push_back(nothing);
+    } else if (!nothing) {
+      ColumnKind& kind = columns_[*known].kind;
+      kind = open_[*known] ? own[c].kind : kind_of_both(kind, own[c].kind);
+      open_[*known] = false;
+    }
   }
   last_ = -1;  // it has too few columns now
   entries_.push_back({opener, record, std::move(opened.name)});

@@ -63,6 +63,7 @@ class StreamHead final : public Dataset {
   std::shared_ptr<const Dataset> opened(int64_t index) const;
 
   std::vector<Entry> entries_;
+  std::vector<bool> open_;  // columns of which no sample has said anything yet: their kind is not known
   mutable std::atomic<int64_t> furthest_{-1};
   mutable std::mutex mutex_;  // guards the sample opened last
   mutable int64_t last_ = -1;
