@@ -164,9 +164,15 @@ const Column* find_column(const Columns& columns, const std::string& name) {
   return nullptr;
 }
 
-bool named_like(const std::string& name, std::initializer_list<const char*> list) {
+bool named_like(const std::string& name, std::initializer_list<const char*> list,
+                std::initializer_list<const char*> beside) {
   const std::set<std::string> words = name_words(name);
-  return std::any_of(list.begin(), list.end(), [&](const char* word) { return words.contains(word); });
+  const auto in = [](std::initializer_list<const char*> all, const std::string& word) {
+    return std::find(all.begin(), all.end(), word) != all.end();
+  };
+  return std::any_of(words.begin(), words.end(), [&](const auto& word) { return in(list, word); }) &&
+         std::all_of(words.begin(), words.end(),
+                     [&](const auto& word) { return in(list, word) || in(beside, word); });
 }
 
 Moments moments_of(const std::vector<double>& numbers) {

@@ -59,8 +59,10 @@ Targets read_targets_of(const task::Output& output, const Context& context,
 /// A column of the set by its name; null.
 const Column* find_column(const Columns& columns, const std::string& name);
 
-/// Is one of these among the words of a column's name ("patientID": patient, id)?
-bool named_like(const std::string& name, std::initializer_list<const char*> list);
+/// Whether a name ("patientId", "event_time") is made of one of these words, and of others only such as may
+/// stand beside it.
+bool named_like(const std::string& name, std::initializer_list<const char*> list,
+                std::initializer_list<const char*> beside);
 
 /// Mean and standard deviation of those that are there.
 struct Moments {

@@ -25,8 +25,8 @@ std::vector<int64_t> pattern_of(const Column& column) {
   pattern.reserve(column.codes.size());
   for (size_t i = 0; i < column.codes.size(); ++i)
     pattern.push_back(first.emplace(column.codes[i], static_cast<int64_t>(i)).first->second);
-  // Where all differ, that says nothing.
-  return first.size() == column.codes.size() ? std::vector<int64_t>() : pattern;
+  // Where most differ, that says little: rows that stand there twice repeat the values of all columns.
+  return 2 * first.size() > column.codes.size() ? std::vector<int64_t>() : pattern;
 }
 
 /// Numbers less their mean, in hundredths of their deviation and of one sign: the same in another unit.

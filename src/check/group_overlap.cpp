@@ -19,7 +19,8 @@ bool named_as_group(const std::string& name) {
   return named_like(
       name, {"id",      "patient", "subject", "user",      "customer", "client", "person", "speaker",
              "author",  "session", "group",   "household", "family",   "query",  "device", "account",
-             "student", "player",  "store",   "shop",      "site",     "scene",  "video",  "document"});
+             "student", "player",  "store",   "shop",      "site",     "scene",  "video",  "document"},
+      {"no", "nr", "nbr", "num", "number", "key", "code", "name", "hash", "uuid", "guid", "index", "ref"});
 }
 
 /// What names of files are made of: "cats/ann_007.png" → cats, ann, 007.

@@ -59,7 +59,9 @@ Finding run_sentinels(Context& context) {
           : warned(
                 fmt::format("{}{}", found[0],
                             found.size() > 1 ? fmt::format("; and {} more columns", found.size() - 1) : ""),
-                "does it stand for a missing value? Then say so: data.missing"),
+                context.samples()->format() == "csv"
+                    ? "does it stand for a missing value? Then say so: data.missing"
+                    : "does it stand for a missing value? Then leave these out where the data are written"),
       {{"columns", looked}, {"found", found.size()}});
 }
 

@@ -14,6 +14,7 @@
 #include "check/check.h"
 #include "check/columns.h"
 #include "check/context.h"
+#include "data/table/dates.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::check {
@@ -55,6 +56,16 @@ int64_t all_of(const Counts& counts) {
   int64_t all = 0;
   for (const auto& [value, count] : counts) all += count;
   return all;
+}
+
+/// Dates are read as numbers.
+bool are_dates(const Counts& counts) {
+  const auto share = [&](data::DateOrder order) {
+    return std::count_if(counts.begin(), counts.end(),
+                         [&](const auto& each) { return data::parse_date(each.first, order).has_value(); });
+  };
+  return 2 * std::max(share(data::DateOrder::day_first), share(data::DateOrder::month_first)) >
+         std::ssize(counts);
 }
 
 struct Spellings {
@@ -140,7 +151,7 @@ Finding run_spelling(Context& context) {
     for (const std::string& name : input->columns()) {
       const Counts trained = counts_of(context, *training, name);
       // Names and texts, which nearly all differ, are no categories.
-      if (trained.empty() || 2 * std::ssize(trained) > all_of(trained)) continue;
+      if (trained.empty() || 2 * std::ssize(trained) > all_of(trained) || are_dates(trained)) continue;
       ++looked;
       add(judge_spellings(name, trained, "write each value in one way: to the model they are several"));
       if (tests) add(judge_unseen(name, trained, counts_of(context, *tests, name)));

@@ -34,22 +34,25 @@ bool counts_seconds(const std::vector<double>& numbers) {
 std::vector<double> days_of(const data::Dataset& from, const Column& column) {
   std::vector<double> days;
   if (column.numeric) {
-    const bool named = named_like(column.name, {"date", "time", "timestamp", "year", "datetime"});
+    // Not a duration or when something was made: "time_in_hospital", "year_built".
+    const bool named = named_like(column.name, {"date", "time", "timestamp", "year", "datetime"},
+                                  {"event", "order", "sale", "purchase", "visit", "created", "updated",
+                                   "recorded", "observed", "start", "end", "utc", "unix", "epoch", "ms"});
     return named || (column.integer && counts_seconds(column.numbers)) ? column.numbers : days;
   }
   const size_t place = from.column(column.name);
   const int64_t count = std::min<int64_t>(from.count(), 4000);
-  int64_t dates = 0;
+  std::vector<double> month_first;
   for (int64_t k = 0; k < count; ++k) {
     const data::Value value = from.read(k * from.count() / count, place);
     const auto* text = std::get_if<std::string>(&value);
     if (!text) continue;
-    const auto day = data::parse_date(*text, data::DateOrder::day_first);
-    if (day) days.push_back(*day);
-    dates += day ? 1 : 0;
-    if (k == 20 && dates < 15) return {};
+    if (const auto day = data::parse_date(*text, data::DateOrder::day_first)) days.push_back(*day);
+    if (const auto day = data::parse_date(*text, data::DateOrder::month_first)) month_first.push_back(*day);
+    if (k == 20 && days.size() < 15 && month_first.size() < 15) return {};
   }
-  return 2 * dates > count ? days : std::vector<double>();
+  if (month_first.size() > days.size()) days = std::move(month_first);
+  return 2 * std::ssize(days) > count ? days : std::vector<double>();
 }
 
 Finding run_time_overlap(Context& context) {
@@ -57,7 +60,10 @@ Finding run_time_overlap(Context& context) {
     return not_for("there is no test set beside samples to train on");
   const data::Dataset &trained = *context.samples(), &tested = *context.test_samples();
   const Columns table = read_table(context, trained, 4000), tests = read_table(context, tested, 4000);
-  for (const Column& column : table.columns) {
+  // A column of dates says more than one that is called like a time.
+  std::vector<Column> columns = table.columns;
+  std::stable_partition(columns.begin(), columns.end(), [](const Column& column) { return !column.numeric; });
+  for (const Column& column : columns) {
     const Column* other = find_column(tests, column.name);
     if (column.target || !other) continue;
     const std::vector<double> before = days_of(trained, column), after = days_of(tested, *other);

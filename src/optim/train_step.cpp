@@ -194,11 +194,15 @@ std::vector<ParameterNorms> TrainStep::norms() const {
   return list;
 }
 
+/// What is told of inputs begins with it: only where nothing else is to blame.
+static constexpr std::string_view kGiven = "input '";
+
 std::string TrainStep::find_non_finite() const {
   const Graph& graph = made_.graph;
-  std::string found = first_non_finite(ops::needed_by(graph, {graph.outputs()[0]}));  // the loss's nodes
-  if (found.empty()) found = first_non_finite(std::vector<char>(static_cast<size_t>(graph.size()), 1));
-  return found;
+  const std::string found =
+      first_non_finite(ops::needed_by(graph, {graph.outputs()[0]}));  // the loss's nodes
+  if (!found.empty() && !found.starts_with(kGiven)) return found;
+  return first_non_finite(std::vector<char>(static_cast<size_t>(graph.size()), 1));
 }
 
 // Runs the chosen nodes again, with the largest magnitude of every float result: infinite or NaN when an
@@ -232,16 +236,27 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
   for (int i = 0; i < program.input_count(); ++i)
     program.bind_input(i, const_cast<Program&>(program_).input(i));
   program.run();
+  std::string inputs;
+  std::vector<char> finite(static_cast<size_t>(count), 1);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const double largest = program.output(static_cast<int>(i)).at(0);
     if (std::isfinite(largest)) continue;
+    finite[static_cast<size_t>(nodes[i])] = 0;
     const Node& node = graph.node(nodes[i]);
     const std::string what = std::isnan(largest) ? "NaN" : "infinite";
-    for (size_t k = 0; k < graph.inputs().size(); ++k)
-      if (graph.inputs()[k].node == nodes[i])
-        return fmt::format("{} '{}' has {} values",
-                           k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
-                           graph.input_names()[k], what);
+    if (node.op->op_class == OpClass::input) {
+      const auto at = std::find(graph.inputs().begin(), graph.inputs().end(), Value{nodes[i], 0});
+      const auto k = at - graph.inputs().begin();
+      const std::string& name = graph.input_names()[static_cast<size_t>(k)];
+      if (k >= made_.first_parameter()) return fmt::format("parameter '{}' has {} values", name, what);
+      // It may be meant so: a missing cell of a table is NaN, and the model knows.
+      inputs += fmt::format("{}{}{}' has {} values", inputs.empty() ? "" : ", ", kGiven, name, what);
+      continue;
+    }
+    const bool given = std::any_of(node.operands.begin(), node.operands.end(), [&](const Value& operand) {
+      return finite[static_cast<size_t>(operand.node)] == 0;
+    });
+    if (given) continue;
     // What stands in no layer has the place of the call: a loss's.
     const bool in_layer = !node.origin.empty() && !node.origin.call;
     return fmt::format("{}{} made {} values ({})", node.op->name,
@@ -250,7 +265,7 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
                                              : " in the loss",
                        what, node.types[0].str());
   }
-  return {};
+  return inputs;
 }
 
 }  // namespace millrace::optim

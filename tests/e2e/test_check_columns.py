@@ -230,3 +230,32 @@ def test_columns_of_queries_are_those_of_all_rows(millrace, tmp_path):
                       '[model]\nkind = "table"\nwidth = 8\ndepth = 1\n[train]\nbatch = 8\n')
     found = findings(millrace, recipe, "--only", "constant-columns,fitted-statistics,sentinels", code=None)
     assert {name: each["saw"] for name, each in found.items() if each["verdict"] != "pass"} == {}
+
+
+def table_findings(millrace, folder, rows, names, *only, data="test_share = 0.25", source="rows.csv"):
+    folder.mkdir(exist_ok=True)
+    (folder / "rows.csv").write_text(",".join(names) + "\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n")
+    (folder / "recipe.toml").write_text(f'[data]\ntrain = "{folder}/{source}"\n{data}\n[output]\ncolumn = "y"\n')
+    if source != "rows.csv":
+        millrace("data", "convert", "rows.csv", source, cwd=folder)
+    return findings(millrace, folder / "recipe.toml", "--only", ",".join(only), code=None)
+
+
+def test_columns_that_only_seem_to_say_so(millrace, tmp_path):
+    """Rows that stand there twice, durations, sizes, dates as Americans write them, and numbers that no key
+    takes for missing."""
+    draw = random.Random(5)
+    rows = [[draw.random(), draw.random(), draw.random(), draw.choice("ab")] for _ in range(200)]
+    found = table_findings(millrace, tmp_path / "twice", [*rows, rows[17], rows[80]], ["a", "b", "c", "y"], "constant-columns")
+    assert found["constant-columns"]["verdict"] == "pass", found
+    rows = [[draw.randint(1, 14), draw.randint(1900, 2020), draw.randint(1, 7), draw.choice(["tv", "pc", "phone"]), draw.choice("ab")] for _ in range(200)]
+    found = table_findings(millrace, tmp_path / "named", rows, ["time_in_hospital", "year_built", "family_size", "device_type", "y"], "time-overlap", "group-overlap")
+    assert {one["verdict"] for one in found.values()} == {"does-not-apply"}, found
+    rows = [[f"{1 + i // 25 % 12}/{1 + i % 28}/2023", draw.random(), draw.choice("ab")] for i in range(300)]
+    found = table_findings(millrace, tmp_path / "dates", rows, ["when", "x", "y"], "time-overlap", "spelling", data='test_share = 0.25\ntest_by = "time:when"')
+    assert found["time-overlap"]["verdict"] == "pass" and "when" in found["time-overlap"]["saw"], found
+    assert found["spelling"]["verdict"] == "pass", found
+    rows = [[-999 if i % 5 == 0 else draw.random(), draw.choice("ab")] for i in range(200)]
+    for source, advice in (("rows.csv", "data.missing"), ("rows.parquet", "where the data are written")):
+        found = table_findings(millrace, tmp_path / source.split(".")[1], rows, ["x", "y"], "sentinels", source=source)
+        assert found["sentinels"]["verdict"] == "warn" and advice in found["sentinels"]["advice"], found

@@ -94,6 +94,15 @@ def test_a_bad_step_stops_a_training_with_the_operation_and_the_way_out(recipe, 
     assert "bad and left out" in text and len(recovery(tmp_path / "run")) == 5
 
 
+def test_missing_cells_are_not_blamed_for_what_a_training_made(millrace, tmp_path):
+    """They are no numbers to the model, which knows what they stand for."""
+    rows = [f"{'' if i % 7 == 0 else i / 50},{i * i % 11},{'ab'[i % 2]}" for i in range(120)]
+    (tmp_path / "rows.csv").write_text("x,z,y\n" + "\n".join(rows) + "\n")
+    (tmp_path / "recipe.toml").write_text(f'[data]\ntrain = "{tmp_path}/rows.csv"\n[output]\ncolumn = "y"\n[train]\nepochs = 20\noptimizer = {{ kind = "sgd", lr = 1e15 }}\n')
+    error = millrace("train", tmp_path / "recipe.toml", "--out", tmp_path / "run", "--no-check", code=1).stderr
+    assert " made " in error and "input 'numbers'" not in error, error
+
+
 def test_of_several_outputs_the_one_to_blame_is_named(recipe, millrace, tmp_path):
     text = recipe("3e38").read_text().replace("[output]", "[outputs.total]")
     text = text.replace("[model]", '[outputs.first]\nkind = "number"\ncolumn = "b"\n[model]').replace('[input]\nkind = "table"', '[input]\nkind = "table"\ncolumns = ["a"]')
