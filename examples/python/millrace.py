@@ -85,8 +85,11 @@ FEW_BYTES, MOST_PREPARED = 1 << 16, 64
 
 
 def _as_type(array, dtype):
-    """TypeError where that would lose what is to the right of a point, or imaginary."""
-    return array.astype(dtype, casting="same_kind", copy=False)
+    """TypeError where that would lose what is to the right of a point, or imaginary, or an integer's size."""
+    made = array.astype(dtype, casting="same_kind", copy=False)
+    if made.dtype.kind in "iu" and made.dtype != array.dtype and not (made == array).all():
+        raise TypeError(f"some of the numbers are none of {made.dtype}")
+    return made
 
 
 class _Prepared:

@@ -18,6 +18,7 @@ namespace {
 
 struct BuildArguments {
   std::string model, out, sizes, fill, precision;
+  bool force = false;
 };
 
 /// "batch=1|8,length=64|128": every combination. A dimension that nobody names is as for inspect.
@@ -48,9 +49,21 @@ std::vector<Bindings> combinations(const std::string& text, const std::vector<Se
   return all;
 }
 
+/// A built model may take the place of one; what else is there is not lost to a slip of the finger.
+void require_replaceable(const BuildArguments& a) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a.model, a.out, ignored))
+    fail<InputError>("-o {}: is the model itself, which would be lost; write to another file", a.out);
+  if (!a.force && std::filesystem::is_regular_file(a.out, ignored) &&
+      std::filesystem::file_size(a.out, ignored) > 0 && !model_formats().at("mill").recognise(a.out))
+    fail<InputError>(
+        "{}: is there already and is no built model; --force replaces it, or write to another file", a.out);
+}
+
 int run_build(const BuildArguments& a) {
   require_named(a.out, "-o");
   if (a.out.empty()) fail<InputError>("-o is missing: the file to write, such as model.mill");
+  require_replaceable(a);
   const SessionModel model = load_session_model(a.model);
   for (const std::string& line : model.notes) fmt::print(stderr, "{}\n", line);
   if (model.compile.ready) fail<InputError>("{}: is built already", a.model);
@@ -79,6 +92,7 @@ Action declare_build(Command& command) {
               "between are "
               "filled up (a run folder says so itself)")
       .option("--precision", a->precision, "fp32, bf16 or fp16 (else the model's own)")
+      .flag("--force", a->force, "replace a file that is no built model")
       .footer(
           "Compiles a model ahead of time, into one file that a session maps and runs at once: graphs as the "
           "passes left\nthem, weights as they are and packed for kernels, kernels' choices, and the code for "

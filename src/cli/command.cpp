@@ -73,19 +73,43 @@ std::string near_flag(const CLI::App& app, const std::vector<std::string>& unexp
 /// gone is none.
 bool all_written() { return (std::fflush(stdout) == 0 && !std::ferror(stdout)) || interrupted(); }
 
+/// The parser takes an argument in brackets apart, as a list of its own; JSON is such, and so may names be.
+constexpr char kWhole = '\x1f';
+
+std::vector<std::string> with_lists_whole(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) {  // the parser takes the last one first
+    std::string word = argv[i];
+    const bool of_option = i > 1 && argv[i - 1][0] == '-';
+    if (!of_option && word.starts_with('[') && word.ends_with(']')) word += kWhole;
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+const CLI::Validator& whole_again() {
+  static const CLI::Validator made(
+      [](std::string& word) {
+        if (word.ends_with(kWhole)) word.pop_back();
+        return std::string();
+      },
+      "");
+  return made;
+}
+
 constexpr const char* not_written = "the output could not be written in full: is the disk full?";
 
 }  // namespace
 
 Command& Command::positional(const std::string& name, std::string& value, const std::string& doc,
                              bool required) {
-  app_of(app_).add_option(name, value, doc)->required(required)->type_name("");
+  app_of(app_).add_option(name, value, doc)->required(required)->type_name("")->transform(whole_again());
   return *this;
 }
 
 Command& Command::positional(const std::string& name, std::vector<std::string>& values,
                              const std::string& doc, bool required) {
-  app_of(app_).add_option(name, values, doc)->required(required)->type_name("");
+  app_of(app_).add_option(name, values, doc)->required(required)->type_name("")->transform(whole_again());
   return *this;
 }
 
@@ -163,7 +187,7 @@ int run_command_line(int argc, char** argv) {
     return 2;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(with_lists_whole(argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       const int code = app.exit(error);

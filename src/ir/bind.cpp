@@ -15,7 +15,10 @@ void bind_dimensions(const std::string& name, const Type& wanted, const Array& a
       if (shape[d].names().size() != 1 || shape[d].factor() != 1)
         fail<TypeError>("input '{}' has shape {}: an input's dimensions are numbers or names", name,
                         shape.str());
-      fits = bindings.try_emplace(shape[d].names()[0], size).first->second == size;
+      const std::string& dimension = shape[d].names()[0];
+      if (const int64_t known = bindings.try_emplace(dimension, size).first->second; known != size)
+        fail<TypeError>("input '{}' is {}: '{}' is {} there, and {} elsewhere", name, array.type().str(),
+                        dimension, size, known);
     }
   }
   if (!fits) fail<TypeError>("input '{}' is {}, the model takes {}", name, array.type().str(), wanted.str());

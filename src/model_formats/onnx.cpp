@@ -77,6 +77,45 @@ void find_data_axes(const onnx::Model& model, SessionModel& session) {
   }
 }
 
+/// Shapes of outputs that the file does not say, by reading the model for two sizes: what differs is open.
+void find_shapes(const onnx::Model& model, SessionModel& session) {
+  std::vector<size_t> unsaid;
+  for (size_t i = 0; i < session.outputs.size(); ++i)
+    if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
+  if (unsaid.empty()) return;
+  std::set<std::string> names;
+  for (const SessionValue& input : session.inputs)
+    for (const Dim& dim : input.type.shape)
+      for (const std::string& name : dim.names()) names.insert(name);
+  for (const int64_t size : {2, 64}) {
+    Bindings first, second;
+    for (const std::string& name : names) {
+      first[name] = size;
+      second[name] = size + 1;
+    }
+    try {
+      const onnx::Imported one = read_for(model, session.inputs, first),
+                           other = names.empty() ? one : read_for(model, session.inputs, second);
+      for (const size_t i : unsaid) {
+        const Shape &a = one.graph.type(one.outputs[i].value).shape,
+                    &b = other.graph.type(other.outputs[i].value).shape;
+        if (a.rank() != b.rank()) return;
+        Shape found;
+        for (int d = 0; d < a.rank(); ++d)
+          found.push_back(a[d] == b[d]        ? a[d]
+                          : names.size() == 1 ? Dim::named(*names.begin())
+                                              : Dim::named(fmt::format("{}.{}", session.outputs[i].name, d)));
+        session.outputs[i].type.shape = found;
+      }
+      return;
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error&) {
+      continue;  // as find_data_axes()
+    }
+  }
+}
+
 /// As far as its shape can be believed before its elements are read.
 int64_t bytes_of(const onnx::TensorProto& tensor) {
   constexpr double most = 1e15;
@@ -99,6 +138,7 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     session.constant_bytes += bytes_of(tensor);
   for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
   find_data_axes(*model, session);
+  find_shapes(*model, session);
   session.decisions = [model, inputs = session.inputs](const Bindings& sizes) {
     return read_for(*model, inputs, sizes).decisions;
   };
@@ -113,6 +153,9 @@ SessionModel load_onnx(const std::filesystem::path& path) {
       const int axis = outputs[i].data_axis;
       values.push_back(output.value);
       names.push_back(outputs[i].name);
+      if (const DType dtype = graph.type(output.value).dtype; dtype != outputs[i].type.dtype)
+        fail<InputError>("{}: its output '{}' is of {}, and the file says {}", path.string(), names[i],
+                         dtype.name(), outputs[i].type.dtype.name());
       if (output.bounded_axis >= 0 && output.bounded_axis != axis)
         fail<InputError>("{}: how large its output '{}' is, depends on data for some sizes alone",
                          path.string(), names[i]);

@@ -17,6 +17,7 @@ namespace millrace {
 namespace {
 
 constexpr size_t max_group_nodes = 160;
+constexpr size_t max_group_reads = 160;
 /// Each part of a split has the code of what is before the split once more.
 constexpr int max_parts = 8;
 
@@ -100,6 +101,25 @@ class Fuser {
     forget_cuts(group);
   }
 
+  /// Whether a group may take node i, too.
+  bool has_room(const Group& group, int i) const {
+    return group.members.size() + group.inlined.size() < max_group_nodes && reads_fit(group, i);
+  }
+
+  /// Whether a group with node i reads no more values than code is compiled for.
+  bool reads_fit(const Group& group, int i) const {
+    size_t most = node(i).operands.size();
+    for (const auto* list : {&group.members, &group.inlined})
+      for (const int m : *list) most += node(m).operands.size();
+    if (most <= max_group_reads) return true;
+    std::set<Value> reads = read_by(group);
+    reads.insert(node(i).operands.begin(), node(i).operands.end());
+    for (const auto* list : {&group.members, &group.inlined})
+      for (const int m : *list) reads.erase({m, 0});
+    reads.erase({i, 0});
+    return reads.size() <= max_group_reads;
+  }
+
   /// Cuts that a group lies on both sides of.
   void forget_cuts(const Group& group) {
     cuts_.erase(std::upper_bound(cuts_.begin(), cuts_.end(), group.first),
@@ -164,7 +184,7 @@ class Fuser {
     }
     for (int g : needed) {
       const Access a = access(i, g);
-      if (a.windowed) inlines = false;
+      if (a.windowed || !reads_fit(groups_[g], i)) inlines = false;
     }
     if (!inlines) new_group(i, shape(i));
     if (inlines || free_to_repeat(i)) repeat_in(i, needed);
@@ -227,7 +247,7 @@ class Fuser {
     if (!outside && needed.size() == 1) {
       const int g = needed[0];
       const Access a = access(i, g);
-      const bool room = groups_[g].members.size() + groups_[g].inlined.size() < max_group_nodes;
+      const bool room = has_room(groups_[g], i);
       // As many elements are computed as there are: for one reader, or for the parts of a split.
       const int64_t mine = shape(i).count(), space = groups_[g].space.count();
       const bool parts =
@@ -241,13 +261,13 @@ class Fuser {
       const Access a = access(i, g);
       return !a.windowed && !(a.any_indirect && groups_[g].space.count() > shape(i).count());
     };
-    if (!outside && cheap_to_repeat(i) && std::all_of(needed.begin(), needed.end(), may_repeat))
+    const auto takes = [&](int g) { return may_repeat(g) && reads_fit(groups_[g], i); };
+    if (!outside && cheap_to_repeat(i) && std::all_of(needed.begin(), needed.end(), takes))
       return repeat_in(i, needed);
     // Stored: as one more result of a group that computes it anyway, where that makes no cycle.
     for (int g : needed) {
       const Access a = access(i, g);
-      if (a.any_indirect || !(groups_[g].space == shape(i)) || groups_[g].members.size() >= max_group_nodes)
-        continue;
+      if (a.any_indirect || !(groups_[g].space == shape(i)) || !has_room(groups_[g], i)) continue;
       if (!detours({i}, g, g)) return own(i, g, true);
     }
     new_group(i, shape(i));
@@ -327,6 +347,7 @@ class Fuser {
         if (!gb.reduces || ga.axes != gb.axes || !(ga.space == gb.space)) continue;
         if (ga.members.size() + gb.members.size() > max_group_nodes) continue;
         const std::set<Value> ra = read_by(ga), rb = read_by(gb);
+        if (ra.size() + rb.size() > max_group_reads) continue;
         const bool common = std::any_of(ra.begin(), ra.end(), [&](const Value& v) {
           return rb.count(v) && graph_.type(v).shape.count() == ga.space.count() && ga.space.count() > 1;
         });
@@ -350,7 +371,9 @@ class Fuser {
           const Group& other = groups_[from];
           const size_t nodes =
               group.members.size() + group.inlined.size() + other.members.size() + other.inlined.size();
-          if (nodes > max_group_nodes || !can_merge(g, from)) continue;
+          if (nodes > max_group_nodes ||
+              read_by(group).size() + read_by(other).size() > 2 * max_group_reads || !can_merge(g, from))
+            continue;
           // The one that reduces decides how the nest runs.
           if (other.reduces)
             absorb(from, g);

@@ -14,14 +14,22 @@ namespace {
 /// Rows of results that are told by their largest numbers have so many at least.
 constexpr int64_t kManyNumbers = 9;
 
+bool is_u64(const Array& array) { return array.dtype() == DType{Kind::unsigned_int, 64}; }
+
+/// Of whole numbers.
+std::string digits_of(const Array& array, int64_t i) {
+  const int64_t number = array.int_at(i);
+  return is_u64(array) ? fmt::format("{}", static_cast<uint64_t>(number)) : fmt::format("{}", number);
+}
+
 std::string number_text(const Array& array, int64_t i) {
-  return array.dtype().is_float() ? fmt::format("{:.6g}", array.at(i)) : fmt::format("{}", array.int_at(i));
+  return array.dtype().is_float() ? fmt::format("{:.6g}", array.at(i)) : digits_of(array, i);
 }
 
 /// The elements from `at` on, of these dimensions, as lists in lists.
 void append_nested(std::string& text, const Array& array, std::span<const int64_t> dims, int64_t& at) {
   if (dims.empty()) {
-    text += array.dtype().is_float() ? json_number(array.at(at)) : fmt::format("{}", array.int_at(at));
+    text += array.dtype().is_float() ? json_number(array.at(at)) : digits_of(array, at);
     ++at;
     return;
   }
@@ -55,6 +63,9 @@ std::string nested(const Array& result, const Part& part) {
 
 data::Value number_of(const Array& array, int64_t i) {
   if (array.dtype().is_float()) return array.at(i);
+  if (is_u64(array) && array.int_at(i) < 0)
+    fail<InputError>("{} is more than 2^63 - 1, the most that a column holds: write a .npy or .jsonl",
+                     digits_of(array, i));
   return array.int_at(i);
 }
 
@@ -77,6 +88,14 @@ std::string numbered(const std::string& name, int64_t place) {
 ModelRows::ModelRows(std::vector<SessionValue> outputs, ModelRowOptions options)
     : outputs_(std::move(outputs)), options_(std::move(options)) {
   if (options_.top < 1) fail<InputError>("--top {}: at least one place is named", options_.top);
+  // Of fewer names the rest are numbers; of more, all may be those of others.
+  const auto has_room = [&](const SessionValue& output) {
+    const int64_t width = told(output).width;
+    return width < 2 || width >= std::ssize(options_.labels);
+  };
+  if (!options_.labels.empty() && std::none_of(outputs_.begin(), outputs_.end(), has_room))
+    fail<InputError>("--labels: {} names, and '{}' is a row of {} numbers: a line each, in their order",
+                     options_.labels.size(), outputs_[0].name, told(outputs_[0]).width);
 }
 
 int64_t ModelRows::rows_of(const std::vector<Array>& results) const {

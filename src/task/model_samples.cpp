@@ -29,6 +29,7 @@ constexpr size_t kMostDepth = 32;       // of lists in lists
 struct Nested {
   std::vector<int64_t> shape;
   std::vector<double> values;
+  std::vector<int64_t> whole;  // of as many, where all are whole numbers that i64 holds
 
   void add(const nlohmann::json& value, size_t depth, const std::string& where) {
     if (!value.is_array()) {
@@ -38,6 +39,8 @@ struct Nested {
         fail<InputError>("{}: lists and numbers stand in one list", where);
       closed_ = true;
       values.push_back(value.is_boolean() ? (value.get<bool>() ? 1.0 : 0.0) : value.get<double>());
+      const bool large = value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX;
+      if (value.is_number_integer() && !large) whole.push_back(value.get<int64_t>());
       return;
     }
     if (depth >= kMostDepth) fail<InputError>("{}: lists lie more than {} deep", where, kMostDepth);
@@ -62,7 +65,12 @@ Array array_of_json(const nlohmann::json& value, DType dtype, const std::string&
   Type type{f64, Shape(nested.shape)};
   if (type.shape.count() != static_cast<int64_t>(nested.values.size()))
     fail<InputError>("{}: the lists are not of one depth", where);
-  // Large integers would lose digits as floats of 32 bits, and are whole as doubles up to 2^53.
+  // Large integers would lose digits as floats.
+  if (!dtype.is_float() && nested.whole.size() == nested.values.size()) {
+    Array integers(i64, type.shape);
+    std::copy(nested.whole.begin(), nested.whole.end(), integers.as<int64_t>().begin());
+    return integers;
+  }
   const Array doubles = Array::of(f64, type.shape, nested.values);
   if (!dtype.is_float()) return doubles;
   return doubles.converted(dtype);
@@ -92,7 +100,9 @@ Array fit_to_input(const SessionValue& input, const Array& array) {
   Array converted = fitted.converted(wanted.dtype);
   if (!wanted.dtype.is_float())
     for (int64_t i = 0; i < fitted.count(); ++i)
-      if (const double value = fitted.at(i); converted.at(i) != value)
+      // As a double 2^63 would be what i64 makes of it, and no u64 is negative.
+      if (const double value = fitted.at(i);
+          converted.at(i) != value || (value >= 0x1p63 && !fitted.dtype().is_int()))
         fail<TypeError>("'{}' takes {}, and {} is none", input.name, wanted.dtype.name(), value);
   return converted;
 }

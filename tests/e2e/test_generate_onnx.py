@@ -12,8 +12,8 @@ VOCABULARY, WIDTH, HEADS, PLACES = 256, 24, 3, 90
 
 
 def write_model(path, past=True, bias=False, causal=True):
-    """One layer as exporters write it: a table of what may be seen is cut by sizes, scores are replaced where it
-    says so, padding is added, and keys and values of tokens before are inputs."""
+    """One layer as exporters write it: a table of what may be seen is cut by sizes, scores are replaced where
+    it says so, padding is added, and keys and values of tokens before are inputs."""
     draw = np.random.default_rng(3)
     matrix = lambda *shape: draw.normal(0, 0.4, shape).astype(np.float32)
     weights = {"words": matrix(VOCABULARY, WIDTH), "places": matrix(PLACES, WIDTH), "head": matrix(WIDTH, VOCABULARY)}
@@ -85,7 +85,7 @@ def write_model(path, past=True, bias=False, causal=True):
 
 
 def followed(session, ids, count):
-    """The most probable tokens with what a place's logits are, through ONNX Runtime, that keeps keys and values."""
+    """The most probable tokens, through ONNX Runtime, which is given keys and values of those before."""
     empty = np.zeros((1, HEADS, 0, WIDTH // HEADS), np.float32)
     kept, new, found = {"key": empty, "value": empty}, list(ids), []
     length = 0

@@ -143,6 +143,19 @@ except millrace.Error as e: print(e)
     assert "absent.onnx" in printed
 
 
+def test_whole_numbers_that_do_not_fit_are_no_others(desk, prefix):
+    save(desk / "bytes.onnx", [node("Identity", ["x"], ["y"])], [("x", 3, [2])], [("y", 3, [2])])
+    program = """
+import millrace, numpy
+session = millrace.Session("bytes.onnx")
+assert (session.run(numpy.array([-128, 127]))[0] == [-128, 127]).all()
+for _ in range(3):  # also once such a call is prepared
+    try: print(session.run(numpy.array([300, 1])))
+    except TypeError as e: print(e)
+"""
+    assert python(program, desk, prefix).count("some of the numbers are none of int8") == 3
+
+
 def test_results_whose_size_depends_on_data_are_as_large_as_they_are(desk, prefix):
     save(desk / "places.onnx", [node("NonZero", ["x"], ["y"])], [("x", 1, ["n"])], [("y", 7, [1, "found"])])
     program = """

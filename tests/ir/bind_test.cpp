@@ -13,7 +13,9 @@ TEST_CASE("a named dimension is found once, and is the same everywhere") {
   CHECK(found == Bindings{{"batch", 4}});
   CHECK_NOTHROW(bind_dimensions("y", other, Array(f32, {2, 4}), found));
   CHECK_THROWS_WITH_AS(bind_dimensions("y", other, Array(f32, {2, 5}), found),
-                       "input 'y' is f32[2, 5], the model takes f32[2, batch]", TypeError);
+                       "input 'y' is f32[2, 5]: 'batch' is 5 there, and 4 elsewhere", TypeError);
+  CHECK_THROWS_WITH_AS(bind_dimensions("y", other, Array(f32, {3, 4}), found),
+                       "input 'y' is f32[3, 4], the model takes f32[2, batch]", TypeError);
   for (const Array& wrong : {Array(f32, {4, 2}), Array(f64, {4, 3}), Array(f32, {4, 3, 1})})
     CHECK_THROWS_AS(bind_dimensions("x", wanted, wrong, found), TypeError);
   const Type product{f32, {Dim(2) * Dim::named("batch")}};

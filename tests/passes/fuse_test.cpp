@@ -181,3 +181,29 @@ TEST_CASE(
   for (int o = 0; o < 2; ++o)
     CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-6);
 }
+
+TEST_CASE("what is made of more values than code takes at once is computed in parts") {
+  constexpr int64_t many = 300;
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {many, 4}});
+  std::vector<Value> pieces;
+  for (int64_t i = 0; i < many; ++i) {
+    const Value piece = graph.add(
+        "slice", {x}, {{"starts", std::vector<int64_t>{i, 0}}, {"ends", std::vector<int64_t>{i + 1, 4}}});
+    pieces.push_back(i % 2 == 0 ? b.unary("exp", piece) : b.neg(piece));
+  }
+  Value sum = pieces[0];  // and one element made of all
+  for (int64_t i = 1; i < many; ++i) sum = b.add(sum, pieces[static_cast<size_t>(i)]);
+  // Inputs of their own cannot be one value that is read at several places.
+  std::vector<Value> apart;
+  for (int64_t i = 0; i < many; ++i) apart.push_back(graph.input("y", {f32, {1, 4}}));
+  Value of_apart = apart[0];
+  for (int64_t i = 1; i < many; ++i) of_apart = b.add(of_apart, apart[static_cast<size_t>(i)]);
+  graph.set_outputs({graph.add("concat", pieces, {{"axis", int64_t{0}}}), sum,
+                     graph.add("concat", apart, {{"axis", int64_t{1}}}), of_apart});
+  const std::vector<Array> inputs = test::inputs_for(graph), expected = ref::evaluate(graph, inputs);
+  Program program = Program::compile(graph);
+  const std::vector<Array> results = test::run(program, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(test::difference(results[i], expected[i]) < 1e-5);
+}

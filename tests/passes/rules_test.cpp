@@ -49,6 +49,11 @@ const std::vector<Case>& cases() {
     return b.graph().add(op, std::move(operands), std::move(attributes));
   };
   static const std::vector<Case> all = {
+      {"concat-of-many", matrix,
+       [](auto& b, Value x) {
+         return add(b, "concat", std::vector<Value>(66, x), {{"axis", int64_t{1}}});
+       },
+       "concat", "concat concat concat"},
       {"reshape-of-reshape", matrix,
        [](auto& b, Value x) {
          return b.reshape(b.reshape(x, {12}), {6, 2});

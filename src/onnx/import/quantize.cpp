@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "onnx/import/call.h"
+#include "onnx/import/matmul.h"
 #include "onnx/import/narrow.h"
 #include "onnx/import/windows.h"
 
@@ -126,10 +127,8 @@ MILLRACE_ONNX_IMPORT(QLinearConv) {
 }
 
 MILLRACE_ONNX_IMPORT(MatMulInteger) {
-  const int64_t rows = call.rank(0) - 2, columns = call.rank(1) - 1;
-  if (rows < 0 || columns < 1 || call.rank(0) != call.rank(1))
-    call.refuse("only matrices of the same rank are known");
-  return {call.b.cast(call.b.matmul(centred(call, 0, 2, rows), centred(call, 1, 3, columns)), i32)};
+  const int64_t rows = std::max(0, call.rank(0) - 2), columns = call.rank(1) - 1;
+  return {call.b.cast(onnx::multiplied(call, centred(call, 0, 2, rows), centred(call, 1, 3, columns)), i32)};
 }
 
 MILLRACE_ONNX_IMPORT(QLinearMatMul) {
@@ -137,14 +136,13 @@ MILLRACE_ONNX_IMPORT(QLinearMatMul) {
   const auto of = [&](int k, Value like, int64_t axis) {
     return call.b.cast(spread_out(call, call[k], call.b.shape(like), axis, 0), f64);
   };
-  const int rank = call.rank(0);
-  if (rank < 2 || rank != call.rank(3)) call.refuse("only matrices of the same rank are known");
-  const Value left = call.b.mul(call.b.sub(a, of(2, a, rank - 2)), of(1, a, rank - 2));
-  const Value right = call.b.mul(call.b.sub(b, of(5, b, rank - 1)), of(4, b, rank - 1));
-  const Value y = call.b.matmul(left, right);
+  const int64_t rows = std::max(0, call.rank(0) - 2), columns = call.rank(3) - 1;
+  const Value left = call.b.mul(call.b.sub(a, of(2, a, rows)), of(1, a, rows));
+  const Value right = call.b.mul(call.b.sub(b, of(5, b, columns)), of(4, b, columns));
+  const Value y = onnx::multiplied(call, left, right);
+  const int64_t of_y = std::max(0, call.b.shape(y).rank() - 2);
   const DType to = call.dtype(7);
   const auto [low, high] = range_of(call, to);
-  const Value q =
-      call.b.add(call.graph.add("round", {call.b.div(y, of(6, y, rank - 2))}), of(7, y, rank - 2));
+  const Value q = call.b.add(call.graph.add("round", {call.b.div(y, of(6, y, of_y))}), of(7, y, of_y));
   return {call.b.cast(call.clamp(q, low, high), to)};
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "onnx/import/call.h"
 
@@ -19,7 +20,7 @@ struct ReduceCall {
   }
   Value over(std::string_view op, Value x) const { return over(op, x, keep); }
   Value sum(Value x) const { return over("sum", x); }
-  Value sum_of_squares() const { return sum(call.b.mul(call[0], call[0])); }
+  Value sum_of_squares(Value x) const { return sum(call.b.mul(x, x)); }
 };
 
 /// Of bools max is "any", min is "all".
@@ -29,26 +30,40 @@ Value extreme(onnx::ImportCall& call, std::string_view op) {
   return call.b.cast(reduce.over(op, call.b.cast(call[0], u8)), boolean);
 }
 
+/// Of whole numbers in doubles, without what is behind the point: as ONNX Runtime divides.
+Value in_doubles(onnx::ImportCall& call, const std::function<Value(Value x)>& reduced) {
+  const DType dtype = call.dtype(0);
+  if (dtype.is_float()) return reduced(call[0]);
+  return call.b.cast(call.graph.add("trunc", {reduced(call.b.cast(call[0], f64))}), dtype);
+}
+
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(ReduceSum) { return {ReduceCall{call}.sum(call[0])}; }
-MILLRACE_ONNX_IMPORT(ReduceMean) { return {ReduceCall{call}.over("mean", call[0])}; }
+MILLRACE_ONNX_IMPORT(ReduceMean) {
+  return {in_doubles(call, [&](Value x) { return ReduceCall{call}.over("mean", x); })};
+}
 MILLRACE_ONNX_IMPORT(ReduceMax) { return {extreme(call, "max")}; }
 MILLRACE_ONNX_IMPORT(ReduceMin) { return {extreme(call, "min")}; }
-MILLRACE_ONNX_IMPORT(ReduceSumSquare) { return {ReduceCall{call}.sum_of_squares()}; }
+MILLRACE_ONNX_IMPORT(ReduceSumSquare) { return {ReduceCall{call}.sum_of_squares(call[0])}; }
 MILLRACE_ONNX_IMPORT(ReduceL1) { return {ReduceCall{call}.sum(call.graph.add("abs", {call[0]}))}; }
-MILLRACE_ONNX_IMPORT(ReduceL2) { return {call.graph.add("sqrt", {ReduceCall{call}.sum_of_squares()})}; }
+MILLRACE_ONNX_IMPORT(ReduceL2) {
+  return {in_doubles(call,
+                     [&](Value x) { return call.graph.add("sqrt", {ReduceCall{call}.sum_of_squares(x)}); })};
+}
 MILLRACE_ONNX_IMPORT(ReduceLogSum) { return {call.graph.add("log", {ReduceCall{call}.sum(call[0])})}; }
 
 MILLRACE_ONNX_IMPORT(ReduceLogSumExp) {
   const ReduceCall reduce{call};
-  const Value x = call[0];
-  if (reduce.axes.empty()) return {x};
-  const Value largest = reduce.over("max", x, true);
-  const Value finite = call.b.select(call.graph.add("is_finite", {largest}), largest, call.fill(largest, 0));
-  const Value total = reduce.over("sum", call.graph.add("exp", {call.b.sub(x, finite)}), true);
-  const Value result = call.b.add(call.graph.add("log", {total}), finite);
-  return {reduce.keep ? result : reduce.sum(result)};
+  if (reduce.axes.empty()) return {call[0]};
+  return {in_doubles(call, [&](Value x) {
+    const Value largest = reduce.over("max", x, true);
+    const Value finite =
+        call.b.select(call.graph.add("is_finite", {largest}), largest, call.fill(largest, 0));
+    const Value total = reduce.over("sum", call.graph.add("exp", {call.b.sub(x, finite)}), true);
+    const Value result = call.b.add(call.graph.add("log", {total}), finite);
+    return reduce.keep ? result : reduce.sum(result);
+  })};
 }
 
 /// Element by element, by halves.

@@ -166,6 +166,15 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
   return found;
 }
 
+/// The nearest whole numbers that the dtype holds.
+Value rounded(onnx::ImportCall& call, Value x, DType dtype) {
+  const Value near = call.b.unary("floor", call.b.add(x, 0.5));
+  const bool negative = dtype.kind == Kind::signed_int;
+  const double most = std::ldexp(1.0, dtype.bits - (negative ? 1 : 0));
+  const Value low = call.fill(near, negative ? -most : 0), high = call.fill(near, most - 1);
+  return call.b.binary("minimum", call.b.binary("maximum", near, low), high);
+}
+
 std::vector<Value> resized(onnx::ImportCall& call, bool old) {
   const std::string mode = call.text("mode", "nearest");
   const std::string transformation =
@@ -180,7 +189,11 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
   const DType dtype = call.dtype(0);
   Value x = call[0], inside;
   const std::string rounds = old ? "floor" : call.text("nearest_mode", "round_prefer_floor");
-  for (const auto& [at, axis] : axes_of(call, old)) {
+  auto axes = axes_of(call, old);
+  // Pictures of bytes, as Pillow and ONNX Runtime make them smaller: along rows first, rounded each time.
+  const bool rounds_each = filter.antialias && dtype.is_int();
+  if (rounds_each) std::reverse(axes.begin(), axes.end());
+  for (const auto& [at, axis] : axes) {
     if (mode == "nearest") {
       Ints places;
       for (int64_t i = 0; i < axis.to; ++i)
@@ -190,6 +203,7 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
       if (axis.from > kMostShares / axis.to)
         call.refuse(fmt::format("from {} to {} needs a matrix that is too large", axis.from, axis.to));
       x = along(call, call.b.cast(x, f32), at, matrix(transformation, axis, filter));
+      if (rounds_each) x = rounded(call, x, dtype);
     }
     if (!crops) continue;
     Ints one(static_cast<size_t>(call.rank(0)), 1);

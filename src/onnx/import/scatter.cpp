@@ -33,7 +33,7 @@ Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const s
 }
 
 /// Updates at places of the flattened data; `places` i64, of the updates' shape. Where two updates have the
-/// same place, without a reduction, ONNX leaves open which one counts.
+/// same place, without a reduction, the last one counts, as with ONNX Runtime (the standard leaves it open).
 Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::string& reduction) {
   const Shape shape = call.shape(0), flat{shape.count()}, many{call.b.shape(places).count()};
   const Value data = call.b.reshape(call[0], flat), at = call.b.reshape(places, many),
@@ -43,10 +43,12 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
   };
   if (reduction == "add") return call.b.reshape(added(data, what), shape);
   if (reduction != "none") return call.b.reshape(combined(call, data, at, what, reduction), shape);
-  const Value zeros = call.b.broadcast(call.scalar(f32, 0), flat);
-  const Value hit =
-      call.graph.add("greater", {added(zeros, call.b.broadcast(call.scalar(f32, 1), many)), zeros});
-  return call.b.reshape(call.b.select(hit, added(call.fill(data, 0), what), data), shape);
+  // scatter_rows takes the first of equal places.
+  const int64_t count = many.count();
+  const Value turned = call.b.sub(call.scalar(i64, static_cast<double>(count - 1)), call.places(many, 0));
+  const Value written =
+      call.graph.add("scatter_rows", {data, call.gather(at, turned, 0), call.gather(what, turned, 0)});
+  return call.b.reshape(written, shape);
 }
 
 std::vector<Value> elements(onnx::ImportCall& call) {

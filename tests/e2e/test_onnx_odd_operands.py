@@ -1,0 +1,121 @@
+"""Models whose operands are of odd types, ranks or numbers give what ONNX Runtime gives; and what is handed to
+`millrace predict MODEL.onnx` arrives as it was written."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+draw = np.random.default_rng(7)
+TYPES = {np.dtype(t): v for t, v in ((np.float32, 1), (np.uint8, 2), (np.int8, 3), (np.int32, 6), (np.int64, 7), (bool, 9), (np.uint64, 13))}
+
+
+def model_of(path, nodes, inputs, output, constants=None, opset=18):
+    graph = helper.make_graph(
+        nodes, "odd", [helper.make_tensor_value_info(name, TYPES[value.dtype], value.shape) for name, value in inputs.items()],
+        [helper.make_tensor_value_info("y", *output)], [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+
+
+def int8(*shape):
+    return draw.integers(-128, 128, shape).astype(np.int8)
+
+
+CASES = {
+    # Of two updates of one place the last one counts.
+    "scatter, the same place twice": ([("ScatterElements", ["x", "at", "new"], {"axis": 0})],
+                                      {"x": np.float32([10, 10, 10]), "at": np.int64([1, 1, 2]), "new": np.float32([1, 2, 7])}),
+    "scatter of truth values": ([("ScatterND", ["x", "at", "new"], {})],
+                                {"x": np.zeros((3, 4), bool), "at": np.int64([[0, 1], [2, 3]]), "new": np.array([True, True])}),
+    "MatMulInteger of a batch": ([("MatMulInteger", ["a", "b"], {})], {"a": int8(2, 3, 4), "b": int8(4, 5)}),
+    "MatMulInteger with points": ([("MatMulInteger", ["a", "b", "p", "q"], {})],
+                                  {"a": int8(2, 3, 4), "b": int8(4, 5), "p": np.array(3, np.int8), "q": int8(5)}),
+    "QLinearMatMul of a batch": ([("QLinearMatMul", ["a", "s", "p", "b", "s", "p", "t", "p"], {})],
+                                 {"a": int8(2, 3, 4), "b": int8(4, 5), "s": np.array(0.02, np.float32), "p": np.array(1, np.int8), "t": np.array(0.1, np.float32)}),
+    "MatMul of i64": ([("MatMul", ["a", "b"], {})], {"a": draw.integers(-2**40, 2**40, (2, 3, 4)), "b": draw.integers(-1000, 1000, (4, 5))}),
+    "MatMul of i32": ([("MatMul", ["a", "b"], {})], {"a": draw.integers(-90, 90, (3, 4)).astype(np.int32), "b": draw.integers(-90, 90, (4,)).astype(np.int32)}),
+    "Resize of bytes": ([("Resize", ["x", "", "", "sizes"], {"mode": "linear", "antialias": 1, "axes": [2, 3]})],
+                        {"x": draw.integers(0, 256, (1, 3, 40, 50)).astype(np.uint8)}, {"sizes": np.int64([24, 30])}),
+    "Resize of bytes by cubes": ([("Resize", ["x", "", "", "sizes"], {"mode": "cubic", "antialias": 1, "axes": [2, 3]})],
+                                 {"x": (draw.integers(0, 2, (1, 3, 40, 50)) * 255).astype(np.uint8)}, {"sizes": np.int64([24, 30])}),
+    "300 pieces": ([("Split", ["x"], {"axis": 0, "num_outputs": 300}), *[("Neg" if i % 2 else "Exp", [f"p{i}"], {}) for i in range(300)],
+                    ("Concat", [f"q{i}" for i in range(300)], {"axis": 0})], {"x": draw.normal(0, 1, (300, 4)).astype(np.float32)}),
+    "ReduceMean of i64": ([("ReduceMean", ["x"], {"keepdims": 0})], {"x": np.int64([-7, 2, -3, 1])}),
+    "ReduceL2 of i32": ([("ReduceL2", ["x", "axes"], {"keepdims": 0})], {"x": draw.integers(-90, 90, (3, 4)).astype(np.int32)}, {"axes": np.int64([1])}),
+    "past of no tokens": ([("Concat", ["a", "b"], {"axis": 1})], {"a": np.zeros((1, 0, 3), np.float32), "b": np.ones((1, 2, 3), np.float32)}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_onnx_runtime(millrace, tmp_path, name):
+    steps, inputs, *constants = CASES[name]
+    nodes = []
+    for i, (op, operands, attributes) in enumerate(steps):
+        outputs = ["y"] if i == len(steps) - 1 else [f"p{k}" for k in range(300)] if op == "Split" else [f"q{i - 1}"]
+        nodes.append(helper.make_node(op, operands, outputs, **attributes))
+    path = tmp_path / "odd.onnx"
+    first = next(iter(inputs.values()))
+    of_y = {"MatMulInteger": 6, "QLinearMatMul": 3}.get(steps[-1][0], TYPES[first.dtype])
+    model_of(path, nodes, inputs, (of_y, None), *constants)
+    expected = onnxruntime.InferenceSession(path).run(None, inputs)[0]
+    model_of(path, nodes, inputs, (of_y, expected.shape), *constants)
+    np.savez(tmp_path / "in.npz", **inputs)
+    [row] = [json.loads(line) for line in millrace("predict", path, tmp_path / "in.npz", "--json").stdout.splitlines()]
+    found = np.array(row["y"]).reshape(expected.shape)
+    if name.startswith("Resize"):  # at .5 sums in other steps are rounded to the other side
+        assert np.abs(found.astype(int) - expected).max() <= 1 and (found != expected).mean() < 0.1
+    elif expected.dtype == np.float32:
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    else:
+        assert (found == expected).all()
+
+
+def test_whole_numbers_arrive_and_are_told_as_they_are(millrace, tmp_path):
+    model_of(tmp_path / "i64.onnx", [helper.make_node("Identity", ["x"], ["y"])], {"x": np.zeros(3, np.int64)}, (7, [3]))
+    told = json.loads(millrace("predict", tmp_path / "i64.onnx", "[9007199254740993, -1, 9223372036854775807]", "--json").stdout)
+    assert told["y"] == [9007199254740993, -1, 9223372036854775807]
+    model_of(tmp_path / "u64.onnx", [helper.make_node("Sub", ["zero", "x"], ["y"])], {"x": np.zeros(2, np.uint64)}, (13, [2]), {"zero": np.zeros(2, np.uint64)})
+    assert millrace("predict", tmp_path / "u64.onnx", "[1, 2]").stdout.split()[-2:] == [str(2**64 - 1), str(2**64 - 2)]
+    assert json.loads(millrace("predict", tmp_path / "u64.onnx", "[1, 2]", "--json").stdout)["y"] == [2**64 - 1, 2**64 - 2]
+    said = millrace("predict", tmp_path / "u64.onnx", "[1, 2]", "-o", tmp_path / "y.csv", code=None)
+    assert said.returncode != 0 and "more than 2^63 - 1" in said.stdout + said.stderr
+    # A list in brackets is one argument, and so is a file that is called so.
+    (tmp_path / "[ab]").write_text("[4, 5, 6]")
+    assert millrace("predict", "i64.onnx", "[1,2,3]", "[ab]", cwd=tmp_path).stdout.split()[-3:] == ["4", "5", "6"]
+
+
+def test_names_of_results_are_as_many_as_these(millrace, tmp_path):
+    model_of(tmp_path / "m.onnx", [helper.make_node("Identity", ["x"], ["y"])], {"x": np.zeros((1, 3), np.float32)}, (1, [1, 3]))
+    (tmp_path / "labels.txt").write_text("background\ncat\ndog\nowl\n")
+    said = millrace("predict", "m.onnx", "[[1,2,3]]", "--labels", "labels.txt", cwd=tmp_path, code=1).stderr
+    assert "--labels: 4 names, and 'y' is a row of 3 numbers" in said
+    (tmp_path / "labels.txt").write_text("cat\ndog\nowl\n")
+    assert "owl" in millrace("predict", "m.onnx", "[[1,2,3]]", "--labels", "labels.txt", cwd=tmp_path).stdout
+
+
+def test_what_a_file_says_of_its_outputs(millrace, tmp_path):
+    """A shape that is not said is found; a type that is wrong is an error."""
+    node = helper.make_node("Mul", ["x", "x"], ["y"])
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", 1, ["n", 3])], [helper.make_tensor_value_info("y", 1, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
+    assert "f32[n, 3]" in millrace("inspect", "m.onnx", cwd=tmp_path).stdout.split("y", 1)[1]
+    millrace("predict", "m.onnx", "[[1,2,3],[4,5,6]]", "-o", "y.csv", cwd=tmp_path)
+    assert len((tmp_path / "y.csv").read_text().splitlines()) == 3
+    graph.output[0].type.tensor_type.elem_type = 7
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
+    assert "its output 'y' is of f32, and the file says i64" in millrace("predict", "m.onnx", "[[1,2,3]]", cwd=tmp_path, code=1).stderr
+
+
+def test_building_loses_no_file(millrace, tmp_path):
+    model_of(tmp_path / "m.onnx", [helper.make_node("Identity", ["x"], ["y"])], {"x": np.zeros((1, 3), np.float32)}, (1, [1, 3]))
+    before = (tmp_path / "m.onnx").read_bytes()
+    assert "is the model itself" in millrace("build", "m.onnx", "-o", "m.onnx", cwd=tmp_path, code=1).stderr
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "--force replaces it" in millrace("build", "m.onnx", "-o", "notes.txt", cwd=tmp_path, code=1).stderr
+    assert (tmp_path / "m.onnx").read_bytes() == before and (tmp_path / "notes.txt").read_text() == "mine"
+    for _ in range(2):  # one of its own it replaces
+        millrace("build", "m.onnx", "-o", "m.mill", cwd=tmp_path)
+    millrace("build", "m.onnx", "-o", "notes.txt", "--force", cwd=tmp_path)
