@@ -138,7 +138,8 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
                                                    "divide-by-constant",
                                                    "sum-of-broadcast",
                                                    "log-of-softmax",
-                                                   "stable-log-sum-exp"};
+                                                   "stable-log-sum-exp",
+                                                   "concat-of-many"};
   CHECK(library_names(rules().names()) == rules_in_order);
   const std::vector<std::string> by_preference = {
       "depthwise",    "few-channels",       "winograd",  "thin-product",    "small-matmul", "gemm",
