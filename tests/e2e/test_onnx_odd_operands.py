@@ -1,5 +1,5 @@
-"""Models whose operands are of odd types, ranks or numbers give what ONNX Runtime gives; and what is handed to
-`millrace predict MODEL.onnx` arrives as it was written."""
+"""Models whose operands are of odd types, ranks or numbers give what ONNX Runtime gives; and what is handed
+to `millrace predict MODEL.onnx` arrives as it was written."""
 
 import json
 
