@@ -147,16 +147,21 @@ DecodeModel decode_onnx(const std::filesystem::path& path, const DecoderOptions&
   try {
     const std::vector<Part> parts = parts_of(model);
     int64_t stated = options.longest;
+    bool open = true;
     for (const Part& part : parts) {
       if (part.past || part.role != onnx::TextRole::tokens) continue;
-      if (part.info.shape[1].size >= 0) stated = part.info.shape[1].size;
+      open = part.info.shape[1].size < 0;
+      if (!open) stated = part.info.shape[1].size;
       if (part.info.shape[0].size > 1)
         fail<InputError>("it takes {} texts at a time, not any number: export it with a named batch",
                          part.info.shape[0].size);
     }
     if (stated != 0 && stated < kLeast) fail<InputError>("texts of {} tokens: at least {}", stated, kLeast);
     const Graph whole = stated > 0 ? read_for(model, parts, stated) : read_for_longest(model, parts, kUsual);
-    return optim::decode_model(whole, {}, compile);
+    const int64_t length = whole.type(whole.inputs()[0]).shape[1].size(), half = std::max(kLeast, length / 2);
+    std::optional<Graph> shorter;
+    if (open && half < length) shorter = read_for(model, parts, half);
+    return optim::decode_model(whole, shorter ? &*shorter : nullptr, {}, compile);
   } catch (const InternalError&) {
     throw;
   } catch (const Error& error) {

@@ -1,10 +1,14 @@
 #include "optim/decode_graph.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <millrace/decoding.h>
 
 #include "base/format.h"
 #include "optim/model_scope.h"
 #include "optim/token_graph.h"
+#include "optim/token_lengths.h"
 #include "trace/linearise.h"
 
 namespace millrace::optim {
@@ -46,7 +50,13 @@ bool keeps_caches(nn::Module& model, const DecodeFunction& function) {
                                .last = Tensor::symbol("last", {i64, {1}}),
                                .page = decode_page,
                                .capacity = decode_page});
-  function(model, one, one);
+  try {
+    function(model, one, one);
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error&) {  // one token is no text to it
+    return false;
+  }
   return !decoding.caches().empty();
 }
 
@@ -105,7 +115,15 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
       const Array value = value_of(named);
       weights.push_back(value.dtype() == bf16 ? value.converted(f32) : value);
     }
-    return decode_model(whole_graph(*model, function, longest), weights, compile);
+    std::optional<Graph> shorter;
+    try {
+      shorter = whole_graph(*model, function, std::max<int64_t>(2, longest / 2));
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error&) {  // it takes texts of one length
+    }
+    return decode_model(whole_graph(*model, function, longest), shorter ? &*shorter : nullptr, weights,
+                        compile);
   }
   const bool narrow = computes_narrow(compile);
   DecodeModel made;
@@ -126,10 +144,11 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
   return made;
 }
 
-DecodeModel decode_model(const Graph& whole, const std::vector<Array>& weights,
+DecodeModel decode_model(const Graph& whole, const Graph* shorter, const std::vector<Array>& weights,
                          const CompileOptions& compile) {
   const bool narrow = computes_narrow(compile);
   const auto tokens = std::make_shared<const TokenGraph>(whole);
+  if (shorter) require_same_steps(*tokens, TokenGraph(*shorter), weights);
   DecodeModel made;
   made.vocabulary = tokens->vocabulary();
   made.longest = tokens->longest();

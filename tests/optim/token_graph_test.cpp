@@ -13,6 +13,7 @@
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
 #include "optim/decode_graph.h"
+#include "optim/token_lengths.h"
 #include "support/graphs.h"
 #include "support/refusal.h"
 
@@ -129,7 +130,7 @@ double apart(std::span<const float> a, std::span<const double> b) {
 std::shared_ptr<const DecodeModel> decode_of(const Graph& whole, const std::string& precision = "fp32") {
   CompileOptions compile;
   compile.precision = precision;
-  return std::make_shared<const DecodeModel>(optim::decode_model(whole, {}, compile));
+  return std::make_shared<const DecodeModel>(optim::decode_model(whole, nullptr, {}, compile));
 }
 
 std::string refusal(const Changes& changes) {
@@ -272,4 +273,29 @@ TEST_CASE("what looks at other tokens but by attention that looks back is refuse
                {{"axis", int64_t{0}}});
   none.set_outputs({x});
   says(testing::refusal([&] { optim::TokenGraph whole(none); }), "no causal attention");
+}
+
+TEST_CASE("what depends on how long the whole text is cannot be done token by token") {
+  const auto compared = [](const Changes& changes) {
+    const optim::TokenGraph longer(written(kLongest, changes)), shorter(written(18, changes));
+    return testing::refusal([&] { optim::require_same_steps(longer, shorter, {}); });
+  };
+  CHECK(compared({}) == "");
+  const auto says = [](const std::string& message) {
+    CHECK_MESSAGE(message.starts_with("what it does to a token depends on how long the whole text is"),
+                  message);
+  };
+  // A factor of the length, and places that are counted from the end.
+  says(compared({.between = [](ops::Build& b, Value x) {
+    return b.mul(x, 1 / std::log(static_cast<double>(b.shape(x)[1].size())));
+  }}));
+  says(compared({.between = [](ops::Build& b, Value x) {
+    Array places(f32, b.shape(x));
+    for (int64_t i = 0; i < places.count(); ++i)
+      places.set(i, static_cast<double>(b.shape(x)[1].size() - i / kWidth));
+    return b.add(x, b.graph().constant(places));
+  }}));
+  says(compared({.between = [](ops::Build& b, Value x) {
+    return b.shape(x)[1].size() > 20 ? b.unary("tanh", x) : b.unary("sin", x);
+  }}));
 }
