@@ -20,7 +20,8 @@ bool named_as_group(const std::string& name) {
       name, {"id",      "patient", "subject", "user",      "customer", "client", "person", "speaker",
              "author",  "session", "group",   "household", "family",   "query",  "device", "account",
              "student", "player",  "store",   "shop",      "site",     "scene",  "video",  "document"},
-      {"no", "nr", "nbr", "num", "number", "key", "code", "name", "hash", "uuid", "guid", "index", "ref"});
+      {"no", "nr", "nbr", "num", "number", "key", "code", "name", "hash", "uuid", "guid", "uid", "index",
+       "ref", "identifier", "email", "label"});
 }
 
 /// What names of files are made of: "cats/ann_007.png" → cats, ann, 007.

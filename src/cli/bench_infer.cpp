@@ -8,7 +8,9 @@
 
 #include <millrace/nn.h>
 
+#include "base/contains.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "cli/model_sizes.h"
 
 namespace millrace::cli {
@@ -39,7 +41,9 @@ bool is_built_in(const std::string& name) {
 
 /// InputError from built_in() where there is no such thing at all.
 Session session_of(const ZooOptions& options) {
-  if (is_built_in(options.model) || !std::filesystem::exists(options.model)) return built_in(options);
+  const bool file = has_ending(options.model, {".onnx", ".mill"}) || contains(options.model, '/');
+  if (is_built_in(options.model) || (!file && !std::filesystem::exists(options.model)))
+    return built_in(options);
   if (options.exact || !options.memory.empty())
     fail<InputError>("--exact and --memory are for built-in networks, not for {}", options.model);
   return Session::load(options.model, {.precision = options.precision});

@@ -80,8 +80,7 @@ std::vector<std::string> with_lists_whole(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // the parser takes the last one first
     std::string word = argv[i];
-    const bool of_option = i > 1 && argv[i - 1][0] == '-';
-    if (!of_option && word.starts_with('[') && word.ends_with(']')) word += kWhole;
+    if (word.starts_with('[') && word.ends_with(']')) word += kWhole;
     words.push_back(std::move(word));
   }
   return words;
@@ -114,7 +113,7 @@ Command& Command::positional(const std::string& name, std::vector<std::string>& 
 }
 
 Command& Command::option(const std::string& name, std::string& value, const std::string& doc) {
-  app_of(app_).add_option(name, value, doc);
+  app_of(app_).add_option(name, value, doc)->transform(whole_again());
   return *this;
 }
 

@@ -96,6 +96,22 @@ onnx::Model with_tokens_alone(const onnx::Model& model, const std::vector<Part>&
   return changed;
 }
 
+/// Which output gives logits: the one that is called so, or the only one of numbers for each place. Others
+/// are keys and values, or hidden states.
+size_t logits_among(const Graph& graph, int64_t length) {
+  std::vector<size_t> of_places;
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Type& type = graph.type(graph.outputs()[i]);
+    const int rank = type.shape.rank();
+    if (!type.dtype.is_float() || rank < 2 || rank > 3 || type.shape[rank - 2] != length) continue;
+    if (lower_case(graph.output_names()[i]).ends_with("logits")) return i;
+    of_places.push_back(i);
+  }
+  if (of_places.size() == 1) return of_places[0];
+  fail<InputError>("{} of its outputs give numbers for each of {} places, and none is called logits",
+                   of_places.empty() ? "none" : std::to_string(of_places.size()), length);
+}
+
 /// From i64 tokens [1, length] to the logits.
 Graph read_for(const onnx::Model& model, const std::vector<Part>& parts, int64_t length) {
   const Part& tokens = *std::find_if(
@@ -108,10 +124,7 @@ Graph read_for(const onnx::Model& model, const std::vector<Part>& parts, int64_t
   Value ids = graph.input("tokens", {i64, {1, length}});
   if (dtype != i64) ids = graph.add("cast", {ids}, {{"dtype", dtype}});
   std::vector<Value> outputs = inline_graph(graph, imported.graph, std::span(&ids, 1));
-  // Others are keys and values.
-  const auto& names = imported.graph.output_names();
-  const auto at = std::find(names.begin(), names.end(), "logits");
-  graph.set_outputs({outputs[at == names.end() ? 0 : static_cast<size_t>(at - names.begin())]}, {"logits"});
+  graph.set_outputs({outputs[logits_among(imported.graph, length)]}, {"logits"});
   return graph;
 }
 
@@ -158,10 +171,11 @@ DecodeModel decode_onnx(const std::filesystem::path& path, const DecoderOptions&
     }
     if (stated != 0 && stated < kLeast) fail<InputError>("texts of {} tokens: at least {}", stated, kLeast);
     const Graph whole = stated > 0 ? read_for(model, parts, stated) : read_for_longest(model, parts, kUsual);
-    const int64_t length = whole.type(whole.inputs()[0]).shape[1].size(), half = std::max(kLeast, length / 2);
-    std::optional<Graph> shorter;
-    if (open && half < length) shorter = read_for(model, parts, half);
-    return optim::decode_model(whole, shorter ? &*shorter : nullptr, {}, compile);
+    const int64_t length = whole.type(whole.inputs()[0]).shape[1].size();
+    std::vector<Graph> shorter;
+    for (const int64_t own : {int64_t{8}, int64_t{16}, length / 2, length - 1})
+      if (open && own >= kLeast && own < length) shorter.push_back(read_for(model, parts, own));
+    return optim::decode_model(whole, shorter, {}, compile);
   } catch (const InternalError&) {
     throw;
   } catch (const Error& error) {

@@ -1,8 +1,5 @@
 #include "optim/decode_graph.h"
 
-#include <algorithm>
-#include <optional>
-
 #include <millrace/decoding.h>
 
 #include "base/format.h"
@@ -115,15 +112,16 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
       const Array value = value_of(named);
       weights.push_back(value.dtype() == bf16 ? value.converted(f32) : value);
     }
-    std::optional<Graph> shorter;
+    std::vector<Graph> shorter;
     try {
-      shorter = whole_graph(*model, function, std::max<int64_t>(2, longest / 2));
+      for (const int64_t own : {int64_t{8}, int64_t{16}, longest / 2, longest - 1})
+        if (own >= 2 && own < longest) shorter.push_back(whole_graph(*model, function, own));
     } catch (const InternalError&) {
       throw;
     } catch (const Error&) {  // it takes texts of one length
+      shorter.clear();
     }
-    return decode_model(whole_graph(*model, function, longest), shorter ? &*shorter : nullptr, weights,
-                        compile);
+    return decode_model(whole_graph(*model, function, longest), shorter, weights, compile);
   }
   const bool narrow = computes_narrow(compile);
   DecodeModel made;
@@ -144,11 +142,11 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
   return made;
 }
 
-DecodeModel decode_model(const Graph& whole, const Graph* shorter, const std::vector<Array>& weights,
-                         const CompileOptions& compile) {
+DecodeModel decode_model(const Graph& whole, const std::vector<Graph>& shorter,
+                         const std::vector<Array>& weights, const CompileOptions& compile) {
   const bool narrow = computes_narrow(compile);
   const auto tokens = std::make_shared<const TokenGraph>(whole);
-  if (shorter) require_same_steps(*tokens, TokenGraph(*shorter), weights);
+  for (const Graph& each : shorter) require_same_steps(*tokens, TokenGraph(each), weights);
   DecodeModel made;
   made.vocabulary = tokens->vocabulary();
   made.longest = tokens->longest();

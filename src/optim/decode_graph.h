@@ -24,9 +24,9 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
                          int64_t longest, const CompileOptions& compile);
 
 /// The same of a graph that was written for whole texts, and the weights that are its inputs behind the
-/// tokens (optim/token_graph.h says what it must be like). `shorter`: the same for shorter texts, where they
-/// may be of any length; null else.
-DecodeModel decode_model(const Graph& whole, const Graph* shorter, const std::vector<Array>& weights,
-                         const CompileOptions& compile);
+/// tokens (optim/token_graph.h says what it must be like). `shorter`: the same for some shorter texts, where
+/// they may be of any length.
+DecodeModel decode_model(const Graph& whole, const std::vector<Graph>& shorter,
+                         const std::vector<Array>& weights, const CompileOptions& compile);
 
 }  // namespace millrace::optim

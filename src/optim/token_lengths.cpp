@@ -1,5 +1,6 @@
 #include "optim/token_lengths.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <millrace/operator.h>
@@ -58,13 +59,11 @@ void require_same_steps(const TokenGraph& longer, const TokenGraph& shorter,
         "tokens)",
         what, lengths.longer, lengths.shorter);
   };
-  if (a.size() != b.size() || own.size() != other.size()) refuse("other operators");
-  for (size_t i = 0; i < own.size(); ++i)
-    if (!begins(own[i], other[i], lengths)) refuse("other numbers: " + own[i].type().str());
-  for (int i = 0; i < a.size(); ++i) {
+  for (int i = 0; i < std::min(a.size(), b.size()); ++i) {
     const Node &x = a.node(i), &y = b.node(i);
     const std::string place = x.origin.empty() ? std::string(x.op->name) : x.origin.str();
-    if (x.op != y.op || x.operands != y.operands || x.types.size() != y.types.size()) refuse(place);
+    if (x.op != y.op || x.operands != y.operands || x.types.size() != y.types.size())
+      refuse(fmt::format("{} and {} in {}", x.op->name, y.op->name, place));
     const Array* const constant = a.constant_value({i, 0});
     if (constant) {
       if (!begins(*constant, *b.constant_value({i, 0}), lengths)) refuse("another number: " + place);
@@ -78,6 +77,9 @@ void require_same_steps(const TokenGraph& longer, const TokenGraph& shorter,
     // A table that a run learnt is cut to its length.
     if (same && !(x.attributes == y.attributes)) refuse(place);
   }
+  if (a.size() != b.size() || own.size() != other.size()) refuse("other operators");
+  for (size_t i = 0; i < own.size(); ++i)
+    if (!begins(own[i], other[i], lengths)) refuse("other numbers: " + own[i].type().str());
 }
 
 }  // namespace millrace::optim

@@ -109,11 +109,13 @@ class TokenStep {
 
   Value emit(Value value) {
     if (const auto found = made_.find(value); found != made_.end()) return found->second;
-    if (const Array* constant = from_.constant_value(value)) {
-      const bool large = constant->dtype().is_float() && constant->bytes() >= kLarge;
-      return made_[value] = large ? weight_of(value, true) : to_.constant(*constant);
-    }
     const Node& node = from_.node(value);
+    // What is known is computed now, whatever was folded before; but what only repeats or reorders stays so.
+    if (whole_.is_known(value) && !node.op->broadcasts && !node.op->reshapes() && !node.op->permutation) {
+      const Array& known = whole_.known(value);
+      const bool large = known.dtype().is_float() && known.bytes() >= kLarge;
+      return made_[value] = large ? weight_of(value, true) : to_.constant(known);
+    }
     const int axis = whole_.axis(value);
     Value first;
     if (axis < 0) {

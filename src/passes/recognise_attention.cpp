@@ -92,7 +92,7 @@ class AttentionFinder {
       } else {
         const std::optional<double> low = ops::number_of(graph_, other);
         const Mask mask{.hidden = unrepeated(node.operands[0]), .where = side == 2, .low = low.value_or(0)};
-        if (!hides(mask)) return false;
+        if (!hides(mask, graph_.type(scores))) return false;
         found.masks.push_back(mask);
       }
       scores = node.operands[side];
@@ -116,8 +116,9 @@ class AttentionFinder {
 
   /// Whether a number is as good added as put in the place of a score. What is written over a whole row gives
   /// equal shares: only numbers that swallow any score give them, too.
-  bool hides(const Mask& mask) const {
-    constexpr double swallows = -1e12, vanishes = -1e4;
+  bool hides(const Mask& mask, const Type& scores) const {
+    constexpr double vanishes = -1e4;
+    const double swallows = scores.dtype == f64 ? -1e21 : -1e12;
     if (mask.low <= swallows) return true;
     const Array* hidden = graph_.constant_value(mask.hidden);
     if (mask.low > vanishes || !hidden || hidden->shape().rank() == 0) return false;

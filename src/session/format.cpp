@@ -1,6 +1,7 @@
 #include "session/format.h"
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace {
 
@@ -21,7 +22,9 @@ SessionModel load_session_model(const std::filesystem::path& path, std::string* 
     known += (known.empty() ? "" : ", ") + format->doc;
   }
   if (!std::filesystem::exists(path)) fail<InputError>("{}: there is no such file or folder", path.string());
-  fail<InputError>("{}: is no model that can be loaded ({})", path.string(), known);
+  const bool named = has_ending(path.string(), {".onnx", ".mill"});
+  fail<InputError>("{}: is no model that can be loaded ({}){}", path.string(), known,
+                   named ? "; it is called like one: is it damaged, or cut short?" : "");
 }
 
 Session Session::load(const std::filesystem::path& path, const SessionOptions& options) {

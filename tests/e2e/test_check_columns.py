@@ -246,12 +246,12 @@ def test_columns_that_only_seem_to_say_so(millrace, tmp_path):
     takes for missing."""
     draw = random.Random(5)
     rows = [[draw.random(), draw.random(), draw.random(), draw.choice("ab")] for _ in range(200)]
-    found = table_findings(millrace, tmp_path / "twice", [*rows, rows[17], rows[80]], ["a", "b", "c", "y"], "constant-columns")
+    found = table_findings(millrace, tmp_path / "twice", [*rows, *rows[:50]], ["a", "b", "c", "y"], "constant-columns")
     assert found["constant-columns"]["verdict"] == "pass", found
     rows = [[draw.randint(1, 14), draw.randint(1900, 2020), draw.randint(1, 7), draw.choice(["tv", "pc", "phone"]), draw.choice("ab")] for _ in range(200)]
     found = table_findings(millrace, tmp_path / "named", rows, ["time_in_hospital", "year_built", "family_size", "device_type", "y"], "time-overlap", "group-overlap")
     assert {one["verdict"] for one in found.values()} == {"does-not-apply"}, found
-    rows = [[f"{1 + i // 25 % 12}/{1 + i % 28}/2023", draw.random(), draw.choice("ab")] for i in range(300)]
+    rows = [[f"{1 + i // 25 % 12}/{1 + i // 5 % 28}/2023", draw.random(), draw.choice("ab")] for i in range(300)]
     found = table_findings(millrace, tmp_path / "dates", rows, ["when", "x", "y"], "time-overlap", "spelling", data='test_share = 0.25\ntest_by = "time:when"')
     assert found["time-overlap"]["verdict"] == "pass" and "when" in found["time-overlap"]["saw"], found
     assert found["spelling"]["verdict"] == "pass", found

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 VOCABULARY, WIDTH, HEADS, PLACES = 256, 24, 3, 90
 
 
-def write_model(path, past=True, bias=False, causal=True):
+def write_model(path, past=True, bias=False, causal=True, threshold=False):
     """One layer as exporters write it: a table of what may be seen is cut by sizes, scores are replaced where
     it says so, padding is added, and keys and values of tokens before are inputs."""
     draw = np.random.default_rng(3)
@@ -69,8 +69,11 @@ def write_model(path, past=True, bias=False, causal=True):
         node("Reshape", ["by.place", "flat"], ["joined"]),
         node("MatMul", ["joined", "o.weight"], ["out"]),
         node("Add", ["x", "out"], ["y"]),
-        node("MatMul", ["y", "head"], ["logits"]),
     ]
+    if threshold:  # short texts are done otherwise
+        init += [numpy_helper.from_array(np.array(20, np.int64), "twenty"), numpy_helper.from_array(np.array(-2, np.float32), "reverse")]
+        nodes += [node("Greater", ["own", "twenty"], ["long"]), node("Where", ["long", "one", "reverse"], ["factor"]), node("Mul", ["y", "factor"], ["scaled.y"])]
+    nodes.append(node("MatMul", ["scaled.y" if threshold else "y", "head"], ["logits"]))
     info = helper.make_tensor_value_info
     kept = ["batch", HEADS, "past" if past else 0, WIDTH // HEADS]
     inputs = [info("input_ids", TensorProto.INT64, ["batch", "length"]), info("attention_mask", TensorProto.INT64, ["batch", "total"]),
@@ -145,7 +148,8 @@ def test_the_tokenizer_beside_it_is_taken(millrace, tmp_path):
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"causal": False}, "later tokens"), ({"bias": True}, "adds to the scores by places")])
+    ({"causal": False}, "later tokens"), ({"bias": True}, "adds to the scores by places"),
+    ({"threshold": True}, "depends on how long the whole text is")])
 def test_what_cannot_be_done_token_by_token_is_said(millrace, tmp_path, change, message):
     write_model(tmp_path / "next.onnx", **change)
     said = millrace("generate", "next.onnx", "x", "--tokenizer", "byte", cwd=tmp_path, code=1).stderr

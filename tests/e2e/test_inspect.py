@@ -69,6 +69,9 @@ def test_the_graph_is_drawn_and_told(millrace, model, tmp_path):
         assert error in millrace("inspect", model, "--sizes", word, code=1).stderr
     (tmp_path / "bad.onnx").write_bytes(model.read_bytes()[:-30])
     assert "bad.onnx" in millrace("inspect", tmp_path / "bad.onnx", code=1).stderr
+    (tmp_path / "bad.onnx").write_bytes(model.read_bytes()[:3])
+    assert "is it damaged, or cut short?" in millrace("inspect", tmp_path / "bad.onnx", code=1).stderr
+    assert "there is no such file" in millrace("bench", "infer", "absent.onnx", 1, code=1).stderr
     assert "no model that can be loaded" in millrace("inspect", __file__, code=1).stderr
 
 

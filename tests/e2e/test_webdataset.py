@@ -119,3 +119,20 @@ def test_packed_shards_are_read_by_webdataset(millrace, tmp_path):
     names = json.loads((tmp_path / "out/train.json").read_text())["classes"]
     assert len(samples) == 40 and len(names) == 10
     assert all(s["jpg"].shape == (32, 32) and 0 <= s["cls"] < 10 for s in samples)
+
+
+def test_json_members_are_numbers_where_the_first_ones_are(millrace, tmp_path):
+    def converted(*contents):
+        write_tar(tmp_path / "x.tar", {f"s{i}.y.json": content.encode() for i, content in enumerate(contents)})
+        millrace("data", "convert", tmp_path / "x.tar", tmp_path / "x.jsonl")
+        (tmp_path / "x.tar.idx").unlink(missing_ok=True)
+        rows = [json.loads(line).get("y.json") for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+        (tmp_path / "x.jsonl").unlink()
+        return head(millrace, tmp_path / "x.tar")[0]["y.json"], rows
+
+    assert converted("0.5", "null", "2") == ("real", [0.5, None, 2])
+    assert converted("null", "0.25") == ("real", [None, 0.25])
+    # Answers of several kinds, and numbers that a double does not hold, stay what they are.
+    assert converted("2", '"red"')[0] == "json"
+    kind, rows = converted("1234567890123456780", "1234567890123456781")
+    assert kind == "json" and "1234567890123456781" in str(rows[1])

@@ -130,7 +130,7 @@ double apart(std::span<const float> a, std::span<const double> b) {
 std::shared_ptr<const DecodeModel> decode_of(const Graph& whole, const std::string& precision = "fp32") {
   CompileOptions compile;
   compile.precision = precision;
-  return std::make_shared<const DecodeModel>(optim::decode_model(whole, nullptr, {}, compile));
+  return std::make_shared<const DecodeModel>(optim::decode_model(whole, {}, {}, compile));
 }
 
 std::string refusal(const Changes& changes) {

@@ -122,6 +122,7 @@ TEST_CASE("axes that are shifted, cut or summed over are not kept") {
   CHECK(at("pad", {x}, {{"low", Ints{1, 0}}, {"high", Ints{0, 0}}}, 0, 0) == -1);
   CHECK(at("reshape", {x}, {{"shape", Shape{6, 4}}}, 0, 0) == -1);
   CHECK(at("reshape", {x}, {{"shape", Shape{4, 1, 2, 3}}}, 0, 0) == 0);
+  CHECK(at("reshape", {{f32, {6, 3}}}, {{"shape", Shape{3, 6}}}, 0, 1) == -1);
   CHECK(at("reshape", {x}, {{"shape", Shape{2, 2, 6}}}, 0, 1) == 2);
   CHECK(at("reshape", {{f32, {1, 4, 6}}}, {{"shape", Shape{4, 1, 6}}}, 0, 1) == 0);
   CHECK(at("sum", {x}, {{"axes", Ints{0}}}, 0, 0) == -1);

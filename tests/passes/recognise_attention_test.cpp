@@ -214,6 +214,13 @@ TEST_CASE("scores that are replaced by what is no mask are left as they are") {
   left(some, 1e30);
   left(all, -1e4);
   left(Array::scalar(boolean, 1), -1e4);
+  // A double does not lose its score in such a number.
+  check_left([](ops::Build& b) {
+    const auto heads = [&](const char* name) { return b.graph().input(name, {f64, {2, 3, 6, 8}}); };
+    Value x = b.matmul(heads("q"), heads("k"), false, true);
+    const Value mask = b.graph().input("seen", {boolean, {2, 3, 6, 6}});
+    return b.matmul(b.softmax(b.select(mask, x, b.fill(x, -1e12)), -1), heads("v"));
+  });
   // By an input nobody knows what it leaves.
   check_left([](ops::Build& b) {
     Value x = b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true);

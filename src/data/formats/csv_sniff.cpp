@@ -175,7 +175,8 @@ bool stands_apart(const Rows& rows) {
   constexpr size_t least_rows = 5;
   const auto& first = rows[0];
   std::set<std::string> names;
-  bool few = false, usual = false;
+  bool few = false, blanks = false;
+  size_t usual = 0;
   for (size_t c = 0; c < first.size(); ++c) {
     const std::string name = csv_text(first[c]);
     const auto is_of_name = [](char x) {
@@ -189,9 +190,12 @@ bool stands_apart(const Rows& rows) {
       if (c < rows[r].size()) different.insert(csv_text(rows[r][c]));
     if (different.contains(name)) return false;
     few |= rows.size() > least_rows && 2 * different.size() < rows.size();
-    usual |= is_usual_name(name) && std::none_of(different.begin(), different.end(), is_usual_name);
+    usual += is_usual_name(name) && std::none_of(different.begin(), different.end(), is_usual_name) ? 1 : 0;
+    blanks = std::all_of(different.begin(), different.end(),
+                         [](const std::string& text) { return text.find(' ') != std::string::npos; });
   }
-  return few || usual;
+  // One alone is thin evidence, but over texts of several words.
+  return few || usual > 1 || (usual == 1 && names.size() == 1 && blanks);
 }
 
 /// Could the first row be names: texts over numbers, or texts that differ over texts that come again and

@@ -308,14 +308,27 @@ class ScannedTar final : public TarDataset {
       if (missing == 0) break;
     }
     for (uint32_t e = 0; e < extensions_.size(); ++e) {
-      Bytes bytes;  // of arrays, which may be several, and of JSON, which may be numbers
-      if (const ColumnKind kind = member_kind(extensions_[e]);
-          kind == ColumnKind::array || kind == ColumnKind::json)
+      Bytes bytes;  // of arrays, which may be several
+      if (member_kind(extensions_[e]) == ColumnKind::array)
         bytes = contents_[first[e]->file]->read(content[e]->offset, content[e]->size);
+      const ColumnKind kind = member_kind(extensions_[e], first_contents(e));
       for (const std::string& column : member_columns(extensions_[e], bytes))
-        add_column(column, member_kind(extensions_[e], bytes),
-                   {TarColumn::What::member, extensions_[e], split_column(column).second, e});
+        add_column(column, kind, {TarColumn::What::member, extensions_[e], split_column(column).second, e});
     }
+  }
+
+  /// Of JSON, which may be numbers: what the first samples have.
+  std::vector<Bytes> first_contents(uint32_t extension) const {
+    constexpr size_t most = 64;
+    std::vector<Bytes> contents;
+    if (member_kind(extensions_[extension]) != ColumnKind::json) return contents;
+    for (const Entry& entry : samples_) {
+      for (uint32_t i = 0; i < entry.members; ++i)
+        if (const Member& member = members_[entry.first + i]; member.extension == extension)
+          contents.push_back(contents_[entry.file]->read(member.offset, member.size));
+      if (contents.size() >= most) break;
+    }
+    return contents;
   }
 
   bool plain_ = false, foreign_index_ = false;

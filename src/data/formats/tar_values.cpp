@@ -1,6 +1,7 @@
 #include "data/formats/tar_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -232,22 +233,31 @@ Value decode_member(std::string_view extension, std::string_view part, const Byt
   if (kind != ColumnKind::real) return value;
   const auto& text = std::get<std::string>(value);
   const auto number = nlohmann::json::parse(text, nullptr, false);
+  if (number.is_null()) return {};
   if (!number.is_number())
-    fail<InputError>("holds {}, and the first sample's a number",
+    fail<InputError>("holds {}, and the first samples' numbers",
                      value_text(std::string(trimmed(text).substr(0, 40)), ColumnKind::text, 40));
   return number.get<double>();
 }
 
-ColumnKind member_kind(std::string_view extension, const Bytes& content) {
+ColumnKind member_kind(std::string_view extension, std::span<const Bytes> contents) {
   const ColumnKind kind = member_kind(extension);
-  if (known(extension).coding != Coding::json || content.size() == 0) return kind;
-  try {
-    const Value value = decode_member(extension, "", content);
-    const bool number = nlohmann::json::parse(std::get<std::string>(value), nullptr, false).is_number();
-    return number ? ColumnKind::real : kind;
-  } catch (const InputError&) {
-    return kind;  // whoever reads it hears of it
+  if (known(extension).coding != Coding::json) return kind;
+  constexpr double whole = 0x1p53;  // up to which a double holds each
+  bool numbers = false;
+  for (const Bytes& content : contents) {
+    try {
+      const Value value = decode_member(extension, "", content);
+      const auto json = nlohmann::json::parse(std::get<std::string>(value), nullptr, false);
+      if (json.is_null()) continue;
+      if (!json.is_number() || (json.is_number_integer() && std::abs(json.get<double>()) > whole))
+        return kind;
+      numbers = true;
+    } catch (const InputError&) {
+      return kind;  // whoever reads it hears of it
+    }
   }
+  return numbers ? ColumnKind::real : kind;
 }
 
 }  // namespace millrace::data

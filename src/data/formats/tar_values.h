@@ -1,6 +1,7 @@
 // What the members of WebDataset samples hold, by their extensions, as webdataset's default decoders have it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,10 @@ inline bool is_picture_extension(std::string_view extension) {
   return member_kind(extension) == ColumnKind::picture;
 }
 
-/// The kind of a column of such members: what the extension holds, but a number where `content`, the first
-/// sample's, is JSON that is one (as pack and convert write columns of real numbers).
-ColumnKind member_kind(std::string_view extension, const Bytes& content);
+/// The kind of a column of such members: what the extension holds, but a real number where these contents, of
+/// the first samples that have it, are JSON numbers that a double holds, or null (as pack and convert write
+/// columns of real numbers).
+ColumnKind member_kind(std::string_view extension, std::span<const Bytes> contents);
 
 /// The columns of an extension: one of its name, but of .npz and .ten with several arrays one for each of
 /// those that `content`, the first sample's, has: "npz.x", "npz.y".

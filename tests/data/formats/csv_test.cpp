@@ -342,6 +342,8 @@ TEST_CASE("CSV: words that stand apart from the texts below them are names") {
   CHECK(names_of(
             "sunny,weak,no\nsunny,strong,no\nrain,weak,yes\nrain,weak,yes\nsunny,weak,no\nrain,weak,no\n") ==
         "c0:text c1:text c2:text ");
+  CHECK(names_of("time,temps\ndog,chien\ncat,chat\n") == "c0:text c1:text ");
+  CHECK(names_of("image\ncat\ndog\n") == "c0:text ");
   CHECK(names_of("Ada,Lovelace\nAlan,Turing\nGrace,Hopper\n") == "c0:text c1:text ");
   CHECK(names_of("label,text\nlabel,message\ntext,label\n") == "c0:text c1:text ");
 }
