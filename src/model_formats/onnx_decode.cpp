@@ -13,6 +13,7 @@
 #include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
 #include "optim/decode_graph.h"
+#include "optim/token_lengths.h"
 
 namespace millrace {
 namespace {
@@ -173,8 +174,9 @@ DecodeModel decode_onnx(const std::filesystem::path& path, const DecoderOptions&
     const Graph whole = stated > 0 ? read_for(model, parts, stated) : read_for_longest(model, parts, kUsual);
     const int64_t length = whole.type(whole.inputs()[0]).shape[1].size();
     std::vector<Graph> shorter;
-    for (const int64_t own : {int64_t{8}, int64_t{16}, length / 2, length - 1})
-      if (open && own >= kLeast && own < length) shorter.push_back(read_for(model, parts, own));
+    if (open)
+      for (const int64_t own : optim::compared_lengths(length))
+        shorter.push_back(read_for(model, parts, own));
     return optim::decode_model(whole, shorter, {}, compile);
   } catch (const InternalError&) {
     throw;

@@ -114,8 +114,8 @@ DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction funct
     }
     std::vector<Graph> shorter;
     try {
-      for (const int64_t own : {int64_t{8}, int64_t{16}, longest / 2, longest - 1})
-        if (own >= 2 && own < longest) shorter.push_back(whole_graph(*model, function, own));
+      for (const int64_t own : compared_lengths(longest))
+        shorter.push_back(whole_graph(*model, function, own));
     } catch (const InternalError&) {
       throw;
     } catch (const Error&) {  // it takes texts of one length

@@ -46,6 +46,13 @@ bool begins(const Array& longer, const Array& shorter, const Lengths& lengths) {
 
 }  // namespace
 
+std::vector<int64_t> compared_lengths(int64_t longest) {
+  std::vector<int64_t> lengths;
+  for (const int64_t length : {int64_t{8}, int64_t{16}, longest / 2, longest - 1})
+    if (length >= 2 && length < longest) lengths.push_back(length);
+  return lengths;
+}
+
 void require_same_steps(const TokenGraph& longer, const TokenGraph& shorter,
                         const std::vector<Array>& given) {
   const Lengths lengths{longer.longest(), shorter.longest()};
