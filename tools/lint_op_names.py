@@ -19,6 +19,7 @@ ALLOWED = {
     ("src/passes/rules/gather_of_cast.cpp", "gather"): "a rewrite of gather",
     ("src/passes/recognise_attention.cpp", "softmax"): "attention is recognised by its form",
     ("src/passes/recognise_attention.cpp", "slice"): "the thirds of a merged projection are recognised by their form",
+    ("src/passes/recognise_attention.cpp", "is_nan"): "the guard of an exporter is recognised by its form",
     ("src/ops/norm_form.cpp", "square"): "norms are recognised by their form",
     ("src/ops/norm_form.cpp", "rsqrt"): "norms are recognised by their form",
     ("src/ops/norm_form.cpp", "reciprocal"): "norms are recognised by their form",

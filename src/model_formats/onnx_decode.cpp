@@ -97,20 +97,24 @@ onnx::Model with_tokens_alone(const onnx::Model& model, const std::vector<Part>&
   return changed;
 }
 
-/// Which output gives logits: the one that is called so, or the only one of numbers for each place. Others
-/// are keys and values, or hidden states.
+/// Which output gives logits: the one that is called so, or the only one of numbers for each place, or else
+/// for one. Others are keys and values, or hidden states.
 size_t logits_among(const Graph& graph, int64_t length) {
-  std::vector<size_t> of_places;
+  std::vector<size_t> of_places, of_one;
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     const Type& type = graph.type(graph.outputs()[i]);
     const int rank = type.shape.rank();
-    if (!type.dtype.is_float() || rank < 2 || rank > 3 || type.shape[rank - 2] != length) continue;
+    if (!type.dtype.is_float() || rank < 2 || rank > 3) continue;
+    const bool each = type.shape[rank - 2] == length, one = type.shape.count() == type.shape.back().size();
+    if (!each && !one) continue;
     if (lower_case(graph.output_names()[i]).ends_with("logits")) return i;
-    of_places.push_back(i);
+    (each ? of_places : of_one).push_back(i);
   }
-  if (of_places.size() == 1) return of_places[0];
-  fail<InputError>("{} of its outputs give numbers for each of {} places, and none is called logits",
-                   of_places.empty() ? "none" : std::to_string(of_places.size()), length);
+  const std::vector<size_t>& found = of_places.empty() ? of_one : of_places;
+  if (found.size() == 1) return found[0];
+  fail<InputError>(
+      "{} of its outputs give numbers for each of {} places or for the last one, and none is called logits",
+      found.empty() ? "none" : std::to_string(found.size()), length);
 }
 
 /// From i64 tokens [1, length] to the logits.

@@ -28,7 +28,27 @@ std::vector<Type> paged_attention_types(const TypeContext& c) {
                         cache.shape[1].str()));
   if (cache.shape[0].size() % page != 0)
     c.error(fmt::format("{} slots are no whole pages of {}", cache.shape[0].size(), page));
+  if (c.operands.size() == 5) {
+    const Type& bias = c.operands[4];
+    if (bias.dtype != ops::wide(q.dtype) || bias.shape.rank() != 2 || !bias.shape[1].is_static() ||
+        bias.shape[1].size() < 1 || (bias.shape[0] != 1 && bias.shape[0] != q.shape[2]))
+      c.error(fmt::format("the bias must be {} [heads or 1, distances]", ops::wide(q.dtype).name()));
+  }
   return {q};
+}
+
+/// What is added to the scores [batch, heads or 1, tokens, keys] of keys so far back; −∞ where that is
+/// further than `bias` goes, or a key is later.
+Value added_by_distance(ops::Build& b, Value bias, Value back) {
+  const Shape table = b.shape(bias), scores = b.shape(back);
+  const Value none = b.zeros(back), furthest = b.fill(back, static_cast<double>(table[1].size() - 1));
+  const Value at = b.binary("minimum", b.binary("maximum", back, none), furthest);
+  const Shape rows{scores[0], scores[2], scores[3]};
+  // [heads, batch, tokens, keys]
+  const Value found = b.graph().add("gather", {bias, b.reshape(at, rows)}, {{"axis", int64_t{1}}});
+  const Value added = b.transpose(found, {1, 0, 2, 3});
+  const Value seen = b.broadcast(b.binary("equal", at, back), b.shape(added));
+  return b.select(seen, added, b.fill(added, -std::numeric_limits<double>::infinity()));
 }
 
 /// The rows of the cache that each row's keys stand in, then attention with later ones hidden.
@@ -53,8 +73,10 @@ std::vector<Value> paged_attention_body(Graph& graph, std::span<const Value> x,
     return ops::swap_heads(b, heads);
   };
   const Value key = b.reshape(count(keys), Shape{1, 1, 1, keys});
-  const Value seen = b.binary("less_equal", key, b.reshape(x[3], Shape{q[0], 1, q[1], 1}));
-  const Value y = graph.add("attention", {ops::swap_heads(b, x[0]), part(0), part(shared), seen},
+  const Value place = b.reshape(x[3], Shape{q[0], 1, q[1], 1});
+  const Value mask =
+      x.size() == 5 ? added_by_distance(b, x[4], b.sub(place, key)) : b.binary("less_equal", key, place);
+  const Value y = graph.add("attention", {ops::swap_heads(b, x[0]), part(0), part(shared), mask},
                             {{"scale", attributes.number("scale")}});
   return {ops::swap_heads(b, y)};
 }
@@ -67,16 +89,13 @@ MILLRACE_OPERATOR(paged_attention) {
   op.op_class = OpClass::composite;
   op.doc =
       "attention of new tokens q [batch, tokens, heads, width] over the keys and values of all tokens of "
-      "their "
-      "row, "
-      "theirs included, which lie in a cache [slots, 2 · shared heads, width]: a slot has a token's keys, "
-      "then "
-      "its values. A row's tokens stand in pages of `page` slots, which `pages` [batch, pages of a row] "
-      "names "
-      "in order. A token at position p sees the keys 0 … p; one at -1 sees none and gives zeros. (Kwon et "
-      "al., "
-      "2023)";
-  op.min_operands = op.max_operands = 4;
+      "their row, theirs included, which lie in a cache [slots, 2 · shared heads, width]: a slot has a "
+      "token's keys, then its values. A row's tokens stand in pages of `page` slots, which `pages` [batch, "
+      "pages of a row] names in order. A token at position p sees the keys 0 … p; one at -1 sees none and "
+      "gives zeros. (Kwon et al., 2023) With a bias [heads or 1, distances], bias[h, d] is added to the "
+      "score of the key at p − d, and keys further back are not seen: a sliding window, ALiBi";
+  op.min_operands = 4;
+  op.max_operands = 5;
   op.attributes = {{"page", AttributeType::integer, "slots of a page", {.low = 1}},
                    {"scale", Attribute(0.0), "factor of the scores; 0: 1 / sqrt(width)"}};
   op.types = paged_attention_types;
@@ -84,11 +103,13 @@ MILLRACE_OPERATOR(paged_attention) {
   op.differentiable = false;
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   const auto sample = [&](DType dtype, const Shape& q, const Shape& cache, int64_t page,
-                          const std::vector<double>& pages, const std::vector<double>& positions) {
+                          const std::vector<double>& pages, const std::vector<double>& positions,
+                          const Shape& bias = {}) {
     const int64_t each = static_cast<int64_t>(pages.size()) / q[0].size();
     op.samples.push_back({.operands = {{dtype, q}, {dtype, cache}, {i64, {q[0], each}}, {i64, {q[0], q[1]}}},
                           .attributes = {{"page", page}},
                           .values = {{2, pages}, {3, positions}}});
+    if (bias.rank() > 0) op.samples.back().operands.push_back({ops::wide(dtype), bias});
   };
   sample(f32, {2, 1, 4, 8}, {96, 8, 8}, 16, {2, 5, 0, 1, 3, 4}, {17, 40});
   sample(f32, {2, 3, 4, 20}, {64, 4, 20}, 16, {3, 1, 2, 0}, {0, 1, -1, 29, 30, 31});
@@ -99,6 +120,12 @@ MILLRACE_OPERATOR(paged_attention) {
   sample(f16, {1, 1, 2, 8}, {16, 4, 8}, 16, {0}, {4});
   // The second token sees less of its last page than the first.
   sample(f32, {1, 2, 2, 8}, {64, 4, 8}, 32, {1, 0}, {60, 33});
+  // A bias for each head, a window for all, and one of a single key.
+  sample(f32, {2, 2, 4, 8}, {96, 4, 8}, 16, {2, 5, 0, 1, 3, 4}, {17, 18, 40, -1}, {4, 50});
+  sample(f32, {1, 2, 2, 8}, {64, 4, 8}, 32, {1, 0}, {60, 31}, {1, 20});
+  sample(f32, {1, 1, 2, 20}, {48, 4, 20}, 16, {1, 2, 0}, {47}, {1, 1});
+  sample(bf16, {1, 2, 4, 16}, {64, 4, 16}, 16, {1, 0, 3}, {40, 41}, {4, 18});
+  sample(f64, {1, 2, 2, 3}, {8, 4, 3}, 4, {1}, {2, 3}, {2, 3});
   op.samples.push_back({.operands = {{f32, {0, 1, 2, 8}}, {f32, {16, 4, 8}}, {i64, {0, 1}}, {i64, {0, 1}}},
                         .attributes = {{"page", int64_t{16}}}});
   return op;

@@ -146,7 +146,7 @@ DecodeModel decode_model(const Graph& whole, const std::vector<Graph>& shorter,
                          const std::vector<Array>& weights, const CompileOptions& compile) {
   const bool narrow = computes_narrow(compile);
   const auto tokens = std::make_shared<const TokenGraph>(whole);
-  for (const Graph& each : shorter) require_same_steps(*tokens, TokenGraph(each), weights);
+  for (const Graph& each : shorter) require_same_steps(*tokens, TokenGraph(each, tokens.get()), weights);
   DecodeModel made;
   made.vocabulary = tokens->vocabulary();
   made.longest = tokens->longest();

@@ -1,7 +1,9 @@
 #include "optim/token_lengths.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <millrace/operator.h>
 
@@ -14,12 +16,20 @@ struct Lengths {
   int64_t longer, shorter;
 };
 
-/// Equal sizes, but for those that are the lengths.
+/// Equal sizes, but for those that are the lengths, or are cut to the shorter one.
 bool same_sizes(const Shape& a, const Shape& b, const Lengths& lengths) {
   if (a.rank() != b.rank()) return false;
   for (int d = 0; d < a.rank(); ++d)
-    if (a[d] != b[d] && !(a[d] == lengths.longer && b[d] == lengths.shorter)) return false;
+    if (a[d] != b[d] && !(b[d] == lengths.shorter && a[d].size() > lengths.shorter)) return false;
   return true;
+}
+
+/// How far apart numbers may be for differences of them that were rounded.
+double rounding_of(const Array& array) {
+  double largest = 0;
+  for (int64_t i = 0; i < array.count(); ++i)
+    if (const double size = std::abs(array.at(i)); std::isfinite(size)) largest = std::max(largest, size);
+  return array.dtype().is_float() ? 4e-7 * largest : 0;
 }
 
 /// Whether the shorter array is the beginning of the longer one along each axis.
@@ -33,12 +43,15 @@ bool begins(const Array& longer, const Array& shorter, const Lengths& lengths) {
   const std::vector<int64_t> sizes = longer.shape().sizes(), own = shorter.shape().sizes();
   const size_t bytes = static_cast<size_t>(longer.dtype().bytes());
   std::vector<int64_t> at(own.size(), 0);
+  std::optional<double> rounding;
   for (int64_t i = 0; i < shorter.count(); ++i) {
     int64_t place = 0;
     for (size_t d = 0; d < sizes.size(); ++d) place = place * sizes[d] + at[d];
     if (std::memcmp(all + static_cast<size_t>(place) * bytes, some + static_cast<size_t>(i) * bytes, bytes) !=
-        0)
-      return false;
+        0) {
+      if (!rounding) rounding = rounding_of(longer);
+      if (!(std::abs(longer.at(place) - shorter.at(i)) <= *rounding)) return false;
+    }
     for (size_t d = own.size(); d-- > 0 && ++at[d] == own[d];) at[d] = 0;
   }
   return true;

@@ -1,4 +1,5 @@
 // The graph of a step: a whole text's body on the new tokens of all rows, as if they were one text.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -29,6 +30,7 @@ class TokenStep {
     last_ = to_.input("last", {i64, {shape_.rows}});
     for (const int node : whole_.attention())
       caches_.push_back(to_.input(fmt::format("cache {}", caches_.size()), cache_type(from_.node(node))));
+    written_.resize(caches_.size());
     made_[from_.inputs()[0]] = b_.reshape(tokens_, {1, count(false)});
     for (size_t i = 0; i < given.size(); ++i) made_[from_.inputs()[i + 1]] = weight(given[i], true);
     // A position of -1 is no token: whatever it gives, nobody reads.
@@ -95,6 +97,10 @@ class TokenStep {
           return to_.add(*node.op, {table(source, x, late)}, attributes);
       if (node.op->broadcasts) return to_.add(*node.op, {emit(source)}, attributes);
     }
+    if (Shape places = from_.type(value).shape; places[axis] == 1) {  // behind the last token alone
+      places[axis] = count(late);
+      return b_.broadcast(emit(value), places);
+    }
     const Value all = whole_.is_known(value) ? weight_of(value, false) : emit(value);
     Value places = places_;
     if (late && !shape_.every) places = to_.add("gather", {places_, last_}, {{"axis", int64_t{0}}});
@@ -124,7 +130,12 @@ class TokenStep {
       to_.set_origin(node.origin);
       first = to_.add_copy(from_, value.node, std::move(operands));
     } else if (ops::attention_form(node)) {
-      first = attend(node);
+      first = attend(value.node);
+    } else if (whole_.takes_last(value.node)) {
+      // Of each text the token that is asked for, which is its last.
+      Shape places = node.types[0].shape;
+      places[axis] = count(true);
+      first = b_.reshape(of_tokens(node.operands[0], true), places);
     } else {
       first = emit_node(node, axis, whole_.late(value));
     }
@@ -160,9 +171,12 @@ class TokenStep {
   }
 
   /// The tokens' keys and values go into the cache, and their queries look at what is in it.
-  Value attend(const Node& node) {
+  Value attend(int index) {
+    const Node& node = from_.node(index);
     const bool packed = ops::attention_form(node)->packed;
-    const size_t layer = written_.size();
+    const std::vector<int>& layers = whole_.attention();
+    const auto at = std::find(layers.begin(), layers.end(), index);
+    const auto layer = static_cast<size_t>(at - layers.begin());
     const DType dtype = from_.type(node.operands[0]).dtype, kept = narrow_ ? bf16 : f32;
     to_.set_origin(node.origin);
     // [1, heads, count, width], or packed [1, count, heads, width] → [rows, tokens, heads, width]
@@ -183,9 +197,11 @@ class TokenStep {
       both = to_.add("concat", {k, v}, {{"axis", int64_t{2}}});
     }
     const Value written = to_.add("scatter_rows", {caches_[layer], slots_, both});
-    written_.push_back(written);
+    written_[layer] = written;
     const Shape all = b_.shape(q);
-    Value y = to_.add("paged_attention", {q, written, pages_, positions_},
+    std::vector<Value> operands = {q, written, pages_, positions_};
+    if (const Array& bias = whole_.biases()[layer]; !bias.empty()) operands.push_back(weight(bias, false));
+    Value y = to_.add("paged_attention", operands,
                       {{"page", decode_page}, {"scale", node.attributes.number("scale")}});
     y = b_.cast(b_.reshape(y, {1, count(false), all[2], all[3]}), dtype);
     return packed ? y : b_.transpose(y, {0, 2, 1, 3});

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,15 +19,17 @@ using Ints = std::vector<int64_t>;
 
 /// What hides some of the scores: a number is added to them, or replaces them.
 struct Mask {
-  Value added, hidden;  // one of them; hidden: of truth values
-  bool where = true;    // the truth value that hides
-  double low = 0;       // what stands for hidden ones
+  Value added, hidden;     // one of them; hidden: of truth values
+  bool where = true;       // the truth value that hides
+  double low = 0;          // what stands for hidden ones
+  bool all_heads = false;  // the heads of all samples are one axis of it, in front
 };
 
 /// softmax(scale · q·kᵀ + masks) · v, however it was written.
 struct Found {
-  Value q, k, v;  // [batch, heads, length, width]
+  Value q, k, v;  // [batch, heads, length, width], or with the heads of all samples as one axis
   std::vector<Mask> masks;
+  Shape scores;         // [batch, heads, queries, keys]
   Shape k_shape;        // that k is reshaped to
   bool turned = false;  // but it is [batch, heads, width, length]
   double scale = 1;
@@ -51,15 +54,20 @@ class AttentionFinder {
  private:
   std::optional<Found> match(int i) const {
     const auto product = ops::matmul_of(graph_.node(i));
-    if (!product || product->transpose_a || product->transpose_b || graph_.node(i).types[0].shape.rank() != 4)
-      return std::nullopt;
-    const Node& weights = graph_.node(graph_.node(i).operands[0]);
-    if (!ops::is(weights, "softmax") || uses_[graph_.node(i).operands[0].node] != 1) return std::nullopt;
-    const int64_t axis = weights.attributes.integer("axis");
-    if (axis != -1 && axis != 3) return std::nullopt;
+    const int rank = graph_.node(i).types[0].shape.rank();
+    if (!product || product->transpose_a || product->transpose_b || rank < 3 || rank > 4) return std::nullopt;
+    Value scores = graph_.node(i).operands[0];
+    take_view(scores);
+    const int readers = take_guard(scores) ? 2 : 1;
+    const Node& weights = graph_.node(scores);
+    if (!ops::is(weights, "softmax") || uses_[scores.node] != readers) return std::nullopt;
     Found found;
+    found.scores = weights.types[0].shape;
+    const int64_t axis = weights.attributes.integer("axis");
+    if (axis != -1 && axis != found.scores.rank() - 1) return std::nullopt;
+    if (found.scores.rank() == 3) found.scores = {1, found.scores[0], found.scores[1], found.scores[2]};
     found.v = graph_.node(i).operands[1];
-    Value scores = weights.operands[0];
+    scores = weights.operands[0];
     if (!take_masks(scores, found)) return std::nullopt;
     scores = scaled(scores, found.scale);
     const auto inner = ops::matmul_of(graph_.node(scores));
@@ -68,7 +76,7 @@ class AttentionFinder {
     found.k = scaled(graph_.node(scores).operands[1], found.scale);
     found.k_shape = graph_.type(found.k).shape;
     if (!inner->transpose_b) {
-      std::swap(found.k_shape[2], found.k_shape[3]);
+      std::swap(found.k_shape[found.k_shape.rank() - 2], found.k_shape[found.k_shape.rank() - 1]);
       const auto plain = untransposed(found.k);
       found.turned = !plain;
       if (plain) found.k = *plain;
@@ -76,10 +84,48 @@ class AttentionFinder {
     return fits(found) ? std::optional(found) : std::nullopt;
   }
 
+  /// [batch, heads, queries, keys] and [batch · heads, queries, keys] are the same scores.
+  void take_view(Value& scores) const {
+    const Node& node = graph_.node(scores);
+    if (!node.op->reshapes() || uses_[scores.node] != 1) return;
+    const Shape &from = graph_.type(node.operands[0]).shape, &to = node.types[0].shape;
+    const bool ranks = (from.rank() == 3 && to.rank() == 4) || (from.rank() == 4 && to.rank() == 3);
+    if (ranks && from.is_static() && to.is_static() && from.back() == to.back() &&
+        from[from.rank() - 2] == to[to.rank() - 2])
+      scores = node.operands[0];
+  }
+
+  /// Zeros in place of the NaN of a query that sees nothing are what attention gives.
+  bool take_guard(Value& weights) const {
+    const Node& node = graph_.node(weights);
+    if (!node.op->chooses || uses_[weights.node] != 1 || ops::number_of(graph_, node.operands[1]) != 0.0)
+      return false;
+    const Value test = node.operands[0];
+    if (!ops::is(graph_.node(test), "is_nan") || uses_[test.node] != 1) return false;
+    if (graph_.node(test).operands[0] != node.operands[2]) return false;
+    weights = node.operands[2];
+    return true;
+  }
+
+  /// A lower bound that keeps sums of masks finite.
+  void take_bound(Value& scores) const {
+    const Node& node = graph_.node(scores);
+    if (!node.op->is(ScalarOp::max) || uses_[scores.node] != 1) return;
+    const std::optional<double> bound = ops::number_of(graph_, node.operands[1]);
+    if (bound && *bound <= std::numeric_limits<float>::lowest()) scores = node.operands[0];
+  }
+
   /// Takes masks off the scores. False where something is done to them that cannot be one.
   bool take_masks(Value& scores, Found& found) const {
     for (;;) {
+      take_view(scores);
+      take_bound(scores);
       const Node& node = graph_.node(scores);
+      const Shape& shape = node.types[0].shape;
+      if (shape.rank() == 4 && shape != found.scores) {
+        if (found.scores[0] != 1) return false;  // two orders of the axes
+        found.scores = shape;
+      }
       const bool adds = node.op->is(ScalarOp::add);
       if (!adds && !node.op->chooses) return true;
       if (uses_[scores.node] != 1) return false;
@@ -87,21 +133,31 @@ class AttentionFinder {
       const size_t side = is_scores(node.operands[sides]) ? sides : sides + 1;
       if (!is_scores(node.operands[side])) return false;
       const Value other = node.operands[2 * sides + 1 - side];
+      Mask mask;
       if (adds) {
-        found.masks.push_back({.added = unrepeated(other)});
+        mask.added = unrepeated(other);
       } else {
         const std::optional<double> low = ops::number_of(graph_, other);
-        const Mask mask{.hidden = unrepeated(node.operands[0]), .where = side == 2, .low = low.value_or(0)};
+        mask.hidden = unrepeated(node.operands[0]);
+        mask.where = side == 2;
+        mask.low = low.value_or(0);
         if (!hides(mask, graph_.type(scores))) return false;
-        found.masks.push_back(mask);
       }
+      mask.all_heads = shape.rank() == 3 && shape_of(mask).rank() == 3 && shape_of(mask)[0] != 1;
+      found.masks.push_back(mask);
       scores = node.operands[side];
     }
+  }
+
+  const Shape& shape_of(const Mask& mask) const {
+    return graph_.type(mask.added.valid() ? mask.added : mask.hidden).shape;
   }
 
   /// A product, behind factors and masks.
   bool is_scores(Value value) const {
     double factor = 1;
+    take_view(value);
+    take_bound(value);
     value = scaled(value, factor);
     const Node& node = graph_.node(value);
     if (ops::matmul_of(node)) return true;
@@ -164,19 +220,40 @@ class AttentionFinder {
   }
 
   bool fits(const Found& f) const {
-    const Type &q = graph_.type(f.q), k{graph_.type(f.k).dtype, f.k_shape}, &v = graph_.type(f.v);
-    if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4 || !q.dtype.is_float())
+    const Type &q = graph_.type(f.q), &k = graph_.type(f.k), &v = graph_.type(f.v);
+    const int rank = q.shape.rank();
+    if (f.k_shape.rank() != rank || v.shape.rank() != rank || f.scores.rank() != 4 || !q.dtype.is_float())
       return false;
+    if (rank == 3) {
+      if (!q.shape.is_static() || !f.k_shape.is_static() || !f.scores.is_static()) return false;
+      if (q.shape[0] != f.scores[0] * f.scores[1]) return false;
+    } else if (rank != 4 || f.scores != Shape{q.shape[0], q.shape[1], q.shape[2], f.k_shape[2]}) {
+      return false;
+    }
     for (const Mask& mask : f.masks) {
       const Type& type = graph_.type(mask.added.valid() ? mask.added : mask.hidden);
       if (type.shape.rank() > 4 || (mask.added.valid() && type.dtype != q.dtype)) return false;
     }
-    return q.dtype == k.dtype && q.dtype == v.dtype && q.shape[0] == k.shape[0] && q.shape[1] == k.shape[1] &&
-           q.shape[3] == k.shape[3] && k.shape == v.shape;
+    for (int d = 0; d < rank - 2; ++d)
+      if (q.shape[d] != f.k_shape[d]) return false;
+    return q.dtype == k.dtype && q.dtype == v.dtype && q.shape.back() == f.k_shape.back() &&
+           f.k_shape == v.shape;
   }
 
   Value write(const Found& f) {
     ops::Build b(to_);
+    const Value y = written(b, f);
+    const Shape& q = graph_.type(f.q).shape;
+    return q.rank() == 4 ? y : b.reshape(y, {q[0], q[1], b.shape(y).back()});
+  }
+
+  /// With the batch and the heads as axes of their own.
+  Value by_heads(ops::Build& b, const Found& f, Value x) const {
+    const Shape& shape = b.shape(x);
+    return shape.rank() == 4 ? x : b.reshape(x, {f.scores[0], f.scores[1], shape[1], shape[2]});
+  }
+
+  Value written(ops::Build& b, const Found& f) {
     const Attributes attributes{{"causal", false}, {"scale", f.scale}};
     if (f.masks.empty())
       if (const auto packed = projection(f)) {
@@ -195,9 +272,12 @@ class AttentionFinder {
       k = b.reshape(rewrite_[*shared_k], few);
       v = b.reshape(rewrite_[*shared_v], few);
     } else {
-      k = f.turned ? b.transpose(rewrite_[f.k], {0, 1, 3, 2}) : b.reshape(rewrite_[f.k], f.k_shape);
+      const Value plain = f.turned ? rewrite_[f.k] : b.reshape(rewrite_[f.k], f.k_shape);
+      k = by_heads(b, f, plain);
+      if (f.turned) k = b.transpose(k, {0, 1, 3, 2});
+      v = by_heads(b, f, v);
     }
-    std::vector<Value> operands = {rewrite_[f.q], k, v};
+    std::vector<Value> operands = {by_heads(b, f, rewrite_[f.q]), k, v};
     if (!f.masks.empty()) operands.push_back(mask_of(b, f));
     return to_.add("attention", operands, attributes);
   }
@@ -224,9 +304,9 @@ class AttentionFinder {
   Value mask_of(ops::Build& b, const Found& f) {
     Value sum;
     for (const Mask& mask : f.masks) {
-      Value added = mask.added.valid() ? rewrite_[mask.added] : Value{};
+      Value added = mask.added.valid() ? by_heads_of(b, f, mask, mask.added) : Value{};
       if (mask.hidden.valid()) {
-        const Value hidden = rewrite_[mask.hidden];
+        const Value hidden = by_heads_of(b, f, mask, mask.hidden);
         const auto number = [&](double value) {
           return b.broadcast(b.scalar(graph_.type(f.q).dtype, value), b.shape(hidden));
         };
@@ -237,12 +317,16 @@ class AttentionFinder {
     return sum;
   }
 
+  Value by_heads_of(ops::Build& b, const Found& f, const Mask& mask, Value value) const {
+    return mask.all_heads ? by_heads(b, f, rewrite_[value]) : rewrite_[value];
+  }
+
   /// The one value [batch, length, 3 · heads · width] whose thirds q, k and v are, as a merged projection
   /// gives them.
   std::optional<Value> projection(const Found& f) const {
     std::optional<Value> all;
     const Shape& q = graph_.type(f.q).shape;
-    if (f.turned || f.k_shape != q) return std::nullopt;
+    if (f.turned || q.rank() != 4 || f.k_shape != q) return std::nullopt;
     int64_t part = 0;
     for (Value at : {f.q, f.k, f.v}) {
       while (graph_.node(at).op->reshapes()) at = graph_.node(at).operands[0];

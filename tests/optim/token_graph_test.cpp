@@ -29,6 +29,7 @@ struct Changes {
   std::function<Value(ops::Build&, Value scores)> mask = {};    // [1, heads, length, length]
   std::function<Value(ops::Build&, Value x)> between = {};      // [1, length, width], before attention
   std::function<Value(ops::Build&, Value logits)> behind = {};  // [1, length, vocabulary]
+  bool attention_first = false;                                 // it stands in front of what it is added to
 };
 
 Value causal(ops::Build& b, Value scores) {
@@ -94,7 +95,8 @@ Graph written(int64_t length, const Changes& changes = {}) {
     Value scores = b.mul(b.matmul(q, b.transpose(k, {0, 1, 3, 2})), 0.4);
     scores = changes.mask ? changes.mask(b, scores) : causal(b, scores);
     const Value mixed = b.transpose(b.matmul(b.softmax(scores, -1), v), {0, 2, 1, 3});
-    x = b.add(x, linear(b, b.reshape(mixed, {1, length, kWidth}), kWidth, stream + 5));
+    const Value attended = linear(b, b.reshape(mixed, {1, length, kWidth}), kWidth, stream + 5);
+    x = changes.attention_first ? b.add(attended, x) : b.add(x, attended);
     x = b.add(x, b.unary("tanh", linear(b, x, kWidth, stream + 6)));
   }
   Value logits =
@@ -111,10 +113,11 @@ std::vector<int32_t> ids_of(int64_t count, int64_t vocabulary = kVocabulary) {
   return ids;
 }
 
-std::vector<double> full_pass(std::span<const int32_t> ids) {
+std::vector<double> full_pass(std::span<const int32_t> ids, const Changes& changes = {}) {
   Array tokens(i64, {1, static_cast<int64_t>(ids.size())});
   for (size_t i = 0; i < ids.size(); ++i) tokens.set_int(static_cast<int64_t>(i), ids[i]);
-  return ref::evaluate(written(static_cast<int64_t>(ids.size())), std::span(&tokens, 1))[0].to_doubles();
+  return ref::evaluate(written(static_cast<int64_t>(ids.size()), changes), std::span(&tokens, 1))[0]
+      .to_doubles();
 }
 
 double apart(std::span<const float> a, std::span<const double> b) {
@@ -131,6 +134,49 @@ std::shared_ptr<const DecodeModel> decode_of(const Graph& whole, const std::stri
   CompileOptions compile;
   compile.precision = precision;
   return std::make_shared<const DecodeModel>(optim::decode_model(whole, {}, {}, compile));
+}
+
+/// A number that is added to scores, by query and key, for each head.
+Changes with_added(std::function<double(int64_t head, int64_t query, int64_t key)> added) {
+  return {.mask = [added = std::move(added)](ops::Build& b, Value scores) {
+    const int64_t length = b.shape(scores)[2].size();
+    Array array(f32, {kHeads, length, length});
+    for (int64_t i = 0; i < array.count(); ++i)
+      array.set(i, added(i / length / length, i / length % length, i % length));
+    return b.add(scores, b.broadcast(b.graph().constant(array), b.shape(scores)));
+  }};
+}
+
+/// Only the last place of [1, length, …]. `axis`: it is gone.
+Value last_place(ops::Build& b, Value x, bool gone) {
+  const Shape shape = b.shape(x);
+  const int64_t last = shape[1].size() - 1;
+  if (gone) {
+    const Value place = b.graph().constant(Array::scalar(i64, static_cast<double>(last)));
+    return b.graph().add("gather", {x, place}, {{"axis", int64_t{1}}});
+  }
+  return b.graph().add("slice", {x},
+                       {{"starts", Ints{0, last, 0}}, {"ends", Ints{1, last + 1, shape[2].size()}}});
+}
+
+/// A decoder's steps, one token or several at a time, give what whole texts do at their last places.
+void check_steps(const Changes& changes, const Changes& whole) {
+  constexpr double most = 3e-5;
+  Decoder decoder(decode_of(written(kLongest, changes)), {.rows = 2});
+  const std::vector<int32_t> ids = ids_of(kLongest);
+  const std::vector<double> all = full_pass(ids, whole);
+  const std::span<const double> expected = all;
+  const std::span<const int32_t> text = ids;
+  const auto row_of = [&](size_t place) { return expected.subspan(place * kVocabulary, kVocabulary); };
+  Array logits = decoder.step({{0, text.first(19)}, {1, text.first(1)}});
+  CHECK(apart(decoder.row(logits, 0), row_of(18)) < most);
+  CHECK(apart(decoder.row(logits, 1), row_of(0)) < most);
+  for (size_t i = 1; i < 21; ++i) {
+    logits = decoder.step({{0, text.subspan(18 + i, 1)}, {1, text.subspan(i, 1)}});
+    CAPTURE(i);
+    CHECK(apart(decoder.row(logits, 0), row_of(18 + i)) < most);
+    CHECK(apart(decoder.row(logits, 1), row_of(i)) < most);
+  }
 }
 
 std::string refusal(const Changes& changes) {
@@ -169,6 +215,69 @@ TEST_CASE("a graph of whole texts goes on with rows of any lengths as it does wi
     const Array every = decoder.every({1, text.first(37)});
     CHECK(apart(std::as_const(every).as<float>(), expected.first(37 * kVocabulary)) < most);
   }
+}
+
+TEST_CASE("each layer has keys and values of its own, in whatever order they are reached") {
+  const Changes changes{.attention_first = true};
+  check_steps(changes, changes);
+}
+
+TEST_CASE("windows, and numbers that are added by distance, go along with each token") {
+  const auto hides_later = [](int64_t query, int64_t key) { return key > query; };
+  const auto alibi = [&](int64_t head, int64_t query, int64_t key) {
+    return hides_later(query, key) ? -1e9
+                                   : static_cast<double>(key - query) * 0.3 / static_cast<double>(head + 1);
+  };
+  const auto window = [&](int64_t, int64_t query, int64_t key) {
+    return hides_later(query, key) || query - key >= 7 ? -1e9 : 0.0;
+  };
+  const auto both = [&](int64_t head, int64_t query, int64_t key) {
+    return alibi(head, query, key) + window(head, query, key);
+  };
+  for (const Changes& changes : {with_added(alibi), with_added(window), with_added(both)})
+    check_steps(changes, changes);
+  // As some write it: by key alone, which for a query is the same but for a number.
+  check_steps(with_added([&](int64_t head, int64_t query, int64_t key) {
+                return hides_later(query, key)
+                           ? -1e9
+                           : static_cast<double>(key) * 0.3 / static_cast<double>(head + 1);
+              }),
+              with_added(alibi));
+  const auto biases = [](const Changes& changes) {
+    return optim::TokenGraph(written(kLongest, changes)).biases();
+  };
+  CHECK(biases({})[0].empty());
+  CHECK(biases(with_added(window))[1].shape() == Shape{1, 7});
+  CHECK(biases(with_added(alibi))[0].shape() == Shape{kHeads, kLongest});
+}
+
+TEST_CASE("a model of the last place's logits alone goes on") {
+  for (const bool gone : {false, true}) {
+    CAPTURE(gone);
+    check_steps({.behind = [gone](ops::Build& b, Value logits) { return last_place(b, logits, gone); }}, {});
+    // What comes behind it.
+    const auto bent = [](ops::Build& b, Value x) {
+      Array numbers(f32, {kVocabulary});
+      for (int64_t i = 0; i < kVocabulary; ++i) numbers.set(i, 0.1 * static_cast<double>(i % 5));
+      return b.add(b.unary("tanh", x), b.broadcast(b.graph().constant(numbers), b.shape(x)));
+    };
+    check_steps({.behind = [&](ops::Build& b, Value logits) { return bent(b, last_place(b, logits, gone)); }},
+                {.behind = bent});
+  }
+  // A last layer that asks for the last token alone.
+  Graph alone;
+  ops::Build b(alone);
+  const Value tokens = alone.input("tokens", {i64, {1, 12}});
+  const Value x =
+      alone.add("gather", {weight(b, {kVocabulary, kVocabulary}, 1), tokens}, {{"axis", int64_t{0}}});
+  const Value all = b.reshape(x, {1, 1, 12, kVocabulary});
+  const Value q =
+      alone.add("slice", {all}, {{"starts", Ints{0, 0, 11, 0}}, {"ends", Ints{1, 1, 12, kVocabulary}}});
+  alone.set_outputs(
+      {b.reshape(alone.add("attention", {q, all, all}, {{"causal", true}}), {1, 1, kVocabulary})});
+  CHECK(testing::refusal([&] {
+          optim::TokenGraph whole(alone);
+        }).find("takes the last token alone, before") != std::string::npos);
 }
 
 TEST_CASE("models of the library go on from their graphs of whole texts as from their own steps") {
@@ -236,29 +345,32 @@ TEST_CASE("what looks at other tokens but by attention that looks back is refuse
                     }}),
        several);
   says(refusal({.mask = [](ops::Build&, Value scores) { return scores; }}), "looks at later tokens, too");
-  const std::string mask = "has a mask that does not hide later tokens alone";
+  const std::string mask = "has a mask that shows later tokens, or depends on more than how far back";
   const auto masked = [](const std::function<double(int64_t query, int64_t key)>& added) {
-    return Changes{.mask = [added](ops::Build& b, Value scores) {
-      Array array(f32, {12, 12});
-      for (int64_t i = 0; i < 144; ++i) array.set(i, added(i / 12, i % 12));
-      return b.add(scores, b.broadcast(b.graph().constant(array), b.shape(scores)));
-    }};
+    return with_added([added](int64_t, int64_t query, int64_t key) { return added(query, key); });
   };
   CHECK(refusal(masked([](int64_t query, int64_t key) { return key > query ? -1e9 : 0; })) == "");
   says(refusal(masked([](int64_t query, int64_t key) { return key > query + 1 ? -1e9 : 0; })), mask);
   says(refusal(masked([](int64_t query, int64_t key) { return key > query ? -5 : 0; })), mask);
-  says(refusal(masked([](int64_t query, int64_t key) { return key > query || key + 4 < query ? -1e9 : 0; })),
+  // All but the first token are seen by all; and a number for one pair.
+  says(refusal(masked(
+           [](int64_t query, int64_t key) { return key > query || (key == 0 && query > 3) ? -1e9 : 0; })),
        mask);
   says(refusal(masked([](int64_t query, int64_t key) {
-         return key > query ? -1e9 : 0.1 * static_cast<double>(key - query);
+         return key > query ? -1e9 : query == 5 && key == 2 ? 0.01 : 0;
        })),
        mask);
-  says(refusal({.mask = [](ops::Build& b, Value scores) { return b.unary("tanh", scores); }}), several);
-  // Of the last place alone.
+  says(refusal(with_added([](int64_t head, int64_t query, int64_t key) {
+         return key > query || (head == 2 && query == 4 && key == 4) ? -1e9 : 0;
+       })),
+       mask);
+  says(refusal({.mask = [](ops::Build& b, Value scores) { return b.unary("tanh", scores); }}),
+       "mixes tokens, and is no part of attention in a form that is known");
+  // Of the last place but one.
   says(refusal({.behind =
                     [](ops::Build& b, Value logits) {
                       return b.graph().add("slice", {logits},
-                                           {{"starts", Ints{0, 11, 0}}, {"ends", Ints{1, 12, kVocabulary}}});
+                                           {{"starts", Ints{0, 10, 0}}, {"ends", Ints{1, 11, kVocabulary}}});
                     }}),
        several);
   says(refusal({.behind =
@@ -277,8 +389,10 @@ TEST_CASE("what looks at other tokens but by attention that looks back is refuse
 
 TEST_CASE("what depends on how long the whole text is cannot be done token by token") {
   const auto compared = [](const Changes& changes) {
-    const optim::TokenGraph longer(written(kLongest, changes)), shorter(written(18, changes));
-    return testing::refusal([&] { optim::require_same_steps(longer, shorter, {}); });
+    return testing::refusal([&] {
+      const optim::TokenGraph longer(written(kLongest, changes)), shorter(written(18, changes), &longer);
+      optim::require_same_steps(longer, shorter, {});
+    });
   };
   CHECK(compared({}) == "");
   const auto says = [](const std::string& message) {
@@ -298,4 +412,27 @@ TEST_CASE("what depends on how long the whole text is cannot be done token by to
   says(compared({.between = [](ops::Build& b, Value x) {
     return b.shape(x)[1].size() > 20 ? b.unary("tanh", x) : b.unary("sin", x);
   }}));
+  // Windows that the shorter text does not fill, and in one layer alone.
+  const auto window = [](int64_t most) {
+    return with_added([most](int64_t, int64_t query, int64_t key) {
+      return key > query || query - key >= most ? -1e9 : 0;
+    });
+  };
+  for (const int64_t most : {7, 18, 25, 100}) CHECK(compared(window(most)) == "");
+  const auto layers = std::make_shared<int>(0);
+  CHECK(compared({.mask = [&, layers](ops::Build& b, Value scores) {
+          return (*layers)++ % 2 == 0 ? window(25).mask(b, scores) : causal(b, scores);
+        }}) == "");
+  const auto slope = [](int64_t most) {
+    return Changes{.mask = [most](ops::Build& b, Value scores) {
+      const double each = b.shape(scores)[2].size() > most ? 0 : 0.2;
+      return with_added([each](int64_t, int64_t query, int64_t key) {
+               return key > query ? -1e9 : each * static_cast<double>(key);
+             })
+          .mask(b, scores);
+    }};
+  };
+  CHECK(compared(slope(100)) == "");
+  CHECK(
+      compared(slope(20)).starts_with("what attention adds to scores depends on how long the whole text is"));
 }

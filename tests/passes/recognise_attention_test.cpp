@@ -165,6 +165,76 @@ TEST_CASE(
   CHECK(test::difference(ref::evaluate(result, inputs)[0], ref::evaluate(graph, inputs)[0]) < 1e-5);
 }
 
+TEST_CASE("zeros in place of what is no number are attention's own, where a query sees no key") {
+  // As PyTorch's exporter writes scaled_dot_product_attention with a mask.
+  const auto guarded = [](ops::Build& b, double otherwise, bool shown) {
+    const Value mask = b.broadcast(b.graph().input("mask", {f32, {2, 1, 6, 6}}), {2, 3, 6, 6});
+    const Value scores = b.add(b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true), mask);
+    const Value weights = b.softmax(scores, -1);
+    const Value where = b.unary("is_nan", shown ? scores : weights);
+    return b.matmul(b.select(where, b.fill(weights, otherwise), weights), heads_input(b, "v"));
+  };
+  const Write write = [&](ops::Build& b) { return guarded(b, 0, false); };
+  check_recognised(write, "attention");
+  const Graph graph = attention_written(write), result = recognised(graph);
+  std::vector<Array> inputs = test::inputs_for(graph);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (graph.input_names()[i] == "mask")
+      for (int64_t at = 0; at < 6; ++at) inputs[i].set(at, -INFINITY);  // the first query
+  const Array expected = ref::evaluate(graph, inputs)[0];
+  CHECK(expected.at(0) == 0);
+  CHECK(test::difference(ref::evaluate(result, inputs)[0], expected) < 1e-5);
+  check_left([&](ops::Build& b) { return guarded(b, 1, false); });
+  check_left([&](ops::Build& b) { return guarded(b, 0, true); });
+}
+
+TEST_CASE("attention is recognised where all samples' heads are one axis of its products") {
+  constexpr double lowest = -3.4028234663852886e38;
+  const auto all_heads = [](ops::Build& b, const char* name) {
+    return b.graph().input(name, {f32, {6, 6, 8}});
+  };
+  const auto added = [](ops::Build& b, Value x, const Shape& mask) {
+    return b.add(x, b.broadcast(b.graph().input("mask", {f32, mask}), b.shape(x)));
+  };
+  for (const bool transposed : {false, true}) {
+    const auto scores = [&](ops::Build& b) {
+      const Value q = all_heads(b, "q");
+      if (!transposed) return b.matmul(q, all_heads(b, "k"), false, true);
+      return b.matmul(q, b.transpose(all_heads(b, "k"), {0, 2, 1}));
+    };
+    // Throughout, with numbers of their own for each head (ALiBi) or the same for all.
+    for (const Shape& mask : {Shape{6, 1, 6}, Shape{6, 6, 6}, Shape{1, 6, 6}, Shape{6, 6}})
+      check_recognised(
+          [&](ops::Build& b) {
+            const Value x = added(b, b.mul(scores(b), 0.3), mask);
+            return b.matmul(b.softmax(x, -1), all_heads(b, "v"));
+          },
+          "attention");
+    // Seen as [batch, heads, queries, keys] for the masks, or for the softmax, too.
+    for (const bool softmax : {false, true})
+      check_recognised(
+          [&](ops::Build& b) {
+            Value x = added(b, b.mul(scores(b), 0.3), {6, 1, 6});
+            const Value seen = b.broadcast(b.graph().input("seen", {boolean, {2, 1, 6, 6}}), {2, 3, 6, 6});
+            x = b.reshape(x, {2, 3, 6, 6});
+            x = b.binary("maximum", b.select(seen, x, b.fill(x, lowest)), b.fill(x, lowest));
+            if (softmax) x = b.softmax(x, -1);
+            x = b.reshape(x, {6, 6, 6});
+            return b.matmul(softmax ? x : b.softmax(x, -1), all_heads(b, "v"));
+          },
+          "attention");
+  }
+  // Another order of the axes is none of heads.
+  check_left([&](ops::Build& b) {
+    const Value x = b.reshape(b.matmul(all_heads(b, "q"), all_heads(b, "k"), false, true), {6, 3, 2, 6});
+    return b.matmul(b.reshape(b.softmax(x, -1), {6, 6, 6}), all_heads(b, "v"));
+  });
+  check_left([&](ops::Build& b) {
+    const Value x = b.matmul(all_heads(b, "q"), all_heads(b, "k"), false, true);
+    return b.matmul(b.softmax(b.binary("maximum", x, b.fill(x, -1e4)), -1), all_heads(b, "v"));
+  });
+}
+
 TEST_CASE("keys and values that are repeated for neighbouring heads are taken as they were before") {
   // As LLaMA's are written: [batch, 2, length, width] for 6 heads; or one for all.
   for (const int64_t count : {2, 1, 6}) {
@@ -239,6 +309,11 @@ TEST_CASE("what is no attention, or is read in between, is left as it is") {
   check_left([&](ops::Build& b) {
     const Value weights = plain(b, same, -1);
     return b.add(b.matmul(weights, heads_input(b, "v")), b.sum(weights, {3}, true));
+  });
+  check_left([&](ops::Build& b) {
+    const Value weights = plain(b, same, -1), v = b.graph().input("v", {f32, {6, 6, 8}});
+    const Value mixed = b.reshape(b.matmul(b.reshape(weights, {6, 6, 6}), v), {2, 3, 6, 8});
+    return b.add(mixed, b.sum(weights, {3}, true));
   });
   // Along the queries.
   check_left([&](ops::Build& b) { return b.matmul(plain(b, same, 2), heads_input(b, "v")); });

@@ -19,6 +19,7 @@ constexpr int64_t kStep = 16;    // keys that are scored together
 struct PagedProblem {
   int64_t batch, tokens, heads, shared, width;
   int64_t slots, pages, page;
+  int64_t distances = 0, biased = 0;  // of the bias, and for how many heads; 0: there is none
   float scale;
   DType dtype;
 };
@@ -58,7 +59,8 @@ class PagedAttention : public Kernel {
   int64_t chunks() const { return p_.batch * blocks_ * p_.shared; }
   Own own(void* base) const {
     Scratch s(base);
-    return {s.floats(p_.width), s.floats(p_.pages * p_.page), s.floats(p_.width), s.used()};
+    // A softmax that begins at any key rounds its count up.
+    return {s.floats(p_.width), s.floats(p_.pages * p_.page + kStep), s.floats(p_.width), s.used()};
   }
 
   template <typename T>
@@ -67,39 +69,58 @@ class PagedAttention : public Kernel {
     const int64_t each = p_.heads / p_.shared, last = std::min(p_.tokens, first + kQueries);
     const auto* const positions = static_cast<const int64_t*>(operands[3]) + row * p_.tokens;
     for (int64_t token = first; token < last; ++token) {
-      const int64_t seen = std::min(positions[token] + 1, p_.pages * p_.page);
+      Keys keys{.seen = std::min(positions[token] + 1, p_.pages * p_.page), .place = positions[token]};
+      if (p_.distances > 0) keys.from = std::max(int64_t{0}, positions[token] + 1 - p_.distances);
       for (int64_t h = head * each; h < (head + 1) * each; ++h) {
         const int64_t at = ((row * p_.tokens + token) * p_.heads + h) * p_.width;
+        if (p_.distances > 0)
+          keys.bias = static_cast<const float*>(operands[4]) + (p_.biased > 1 ? h : 0) * p_.distances;
         attend_one(static_cast<const T*>(operands[0]) + at, static_cast<const T*>(operands[1]),
                    static_cast<const int64_t*>(operands[2]) + row * p_.pages,
-                   static_cast<T*>(results[0]) + at, o, head, seen, math);
+                   static_cast<T*>(results[0]) + at, o, head, keys, math);
       }
     }
   }
 
-  /// One token of one head, which sees the first `seen` keys.
+  /// The keys [from, seen) that the token at `place` sees, and what is added to their scores by distance.
+  struct Keys {
+    int64_t from = 0, seen, place;
+    const float* bias = nullptr;
+  };
+
+  /// One token of one head.
   template <typename T>
   void attend_one(const T* q, const T* cache, const int64_t* pages, T* result, const Own& o, int64_t head,
-                  int64_t seen, const PageMath<T>& math) const {
+                  const Keys& keys, const PageMath<T>& math) const {
     std::fill_n(o.sum, p_.width, 0.0f);
     float factor = 0;
-    if (seen > 0) {
+    if (keys.seen > keys.from) {
       for (int64_t i = 0; i < p_.width; ++i) o.q[i] = read(q[i]);
-      const int64_t row = 2 * p_.shared * p_.width;
-      for (int64_t key = 0; key < seen; key += p_.page) {
-        const int64_t count = std::min(p_.page, (seen - key + kStep - 1) / kStep * kStep);
+      const int64_t row = 2 * p_.shared * p_.width, begin = keys.from / p_.page * p_.page;
+      for (int64_t key = begin; key < keys.seen; key += p_.page) {
+        const int64_t count = std::min(p_.page, (keys.seen - key + kStep - 1) / kStep * kStep);
         if (const int64_t slot = slot_of(pages, key); slot >= 0)
           math.scores(o.q, cache + slot * row + head * p_.width, row, p_.width, count, o.scores + key);
         else
           std::fill_n(o.scores + key, count, 0.0f);
       }
-      factor = 1 / decode_maths().front()->softmax(o.scores, seen, p_.scale);
-      for (int64_t key = 0; key < seen; key += p_.page)
-        if (const int64_t slot = slot_of(pages, key); slot >= 0)
-          math.mix(o.scores + key, cache + slot * row + (p_.shared + head) * p_.width, row, p_.width,
-                   std::min(p_.page, seen - key), o.sum);
+      factor = 1 / softmax(o.scores, keys);
+      for (int64_t key = begin; key < keys.seen; key += p_.page)
+        if (const int64_t slot = slot_of(pages, key); slot >= 0) {
+          const int64_t first = std::max(key, keys.from);
+          math.mix(o.scores + first, cache + (slot + first - key) * row + (p_.shared + head) * p_.width, row,
+                   p_.width, std::min(key + p_.page, keys.seen) - first, o.sum);
+        }
     }
     for (int64_t i = 0; i < p_.width; ++i) write(result[i], o.sum[i] * factor);
+  }
+
+  float softmax(float* scores, const Keys& keys) const {
+    const DecodeMath& math = *decode_maths().front();
+    if (!keys.bias) return math.softmax(scores, keys.seen, p_.scale);
+    for (int64_t key = keys.from; key < keys.seen; ++key)
+      scores[key] = scores[key] * p_.scale + keys.bias[keys.place - key];
+    return math.softmax(scores + keys.from, keys.seen - keys.from, 1);
   }
 
   /// Where the page of a key begins; -1: there is none, and its keys and values are zeros.
@@ -129,6 +150,11 @@ std::unique_ptr<Kernel> build_paged(const KernelRequest& request) {
   p.shared = cache[1].size() / 2;
   p.pages = request.operand_type(2).shape[1].size();
   p.page = request.node.attributes.integer("page");
+  if (request.node.operands.size() == 5) {
+    const Shape& bias = request.operand_type(4).shape;
+    p.biased = bias[0].size();
+    p.distances = bias[1].size();
+  }
   p.scale = static_cast<float>(ops::attention_scale(request.node.attributes, p.width));
   p.dtype = request.node.types[0].dtype;
   return std::make_unique<PagedAttention>(p);
