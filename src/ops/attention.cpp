@@ -1,5 +1,8 @@
 #include "ops/attention.h"
 
+#include <limits>
+
+#include "ops/empty_row.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -16,13 +19,13 @@ std::vector<Type> attention_types(const TypeContext& c) {
 /// log(sum(exp(scores))) over the last axis, kept; 0 where all are −∞. By the values that softmax computes,
 /// too.
 Value log_sum_exp(ops::Build& b, Value scores, bool may_be_empty) {
-  Value highest = b.max(scores, {-1}, true);
-  if (may_be_empty) highest = b.binary("maximum", highest, b.fill(highest, -1e30));
+  const Value own = b.max(scores, {-1}, true), highest = may_be_empty ? ops::finite_highest(b, own) : own;
   Value sum = b.sum(b.unary("exp", b.sub(scores, highest)), {-1}, true);
   if (may_be_empty) sum = b.binary("maximum", sum, b.fill(sum, 1));
   const Value result = b.add(highest, b.unary("log", sum));
   if (!may_be_empty) return result;
-  return b.select(b.binary("greater", highest, b.fill(highest, -1e30)), result, b.zeros(result));
+  return b.select(b.binary("greater", own, b.fill(own, -std::numeric_limits<double>::infinity())), result,
+                  b.zeros(result));
 }
 
 std::vector<Value> attention_body(Graph& graph, std::span<const Value> operands,

@@ -4,6 +4,7 @@
 
 #include "ops/axis.h"
 #include "ops/build.h"
+#include "ops/empty_row.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -16,11 +17,10 @@ std::vector<Value> softmax_body(Graph& graph, std::span<const Value> operands, c
   const std::vector<int64_t> axis = {attributes.integer("axis")};
   const bool zero_empty = attributes.flag("zero_empty");
   Value highest = b.max(x, axis, true);
-  // −∞ − (a finite number) stays −∞, whose exponential is 0; the sum of a row that is not empty is at
-  // least 1.
-  if (zero_empty) highest = b.binary("maximum", highest, b.fill(highest, -1e30));
+  if (zero_empty) highest = ops::finite_highest(b, highest);
   const Value e = b.unary("exp", b.sub(x, highest));
   Value sum = b.sum(e, axis, true);
+  // That of a row that is not empty is at least 1.
   if (zero_empty) sum = b.binary("maximum", sum, b.fill(sum, 1));
   return {b.cast(b.mul(e, b.unary("reciprocal", sum)), b.dtype(operands[0]))};
 }
@@ -58,6 +58,11 @@ MILLRACE_OPERATOR(softmax) {
                         .values = {{0, {-INFINITY, -INFINITY, -INFINITY, 1, -INFINITY, 2}}},
                         .check_gradient = false,
                         .note = "an empty row"});
+  op.samples.push_back({.operands = {{f32, {2, 3}}},
+                        .attributes = {{"zero_empty", true}},
+                        .values = {{0, {-3.4e38, -3.4e38, -3.4e38, -1e31, -INFINITY, -1e31}}},
+                        .check_gradient = false,
+                        .note = "rows of the lowest numbers"});
   op.samples.push_back({.operands = {{f64, {2, 3}}}, .attributes = {{"zero_empty", true}}});
   op.samples.push_back(
       {.operands = {{f32, {3, 4}}}, .low = 80, .high = 4000, .check_gradient = false, .note = "large"});

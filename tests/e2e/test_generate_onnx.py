@@ -108,8 +108,9 @@ def generated(millrace, folder, *arguments):
     return [json.loads(line) for line in millrace("generate", *arguments, "--json", cwd=folder).stdout.splitlines()]
 
 
-def test_a_model_with_keys_and_values_of_its_own_is_followed(millrace, tmp_path):
-    write_model(tmp_path / "next.onnx")
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_model_with_keys_and_values_of_its_own_is_followed(millrace, tmp_path, bias):
+    write_model(tmp_path / "next.onnx", bias=bias)
     session = onnxruntime.InferenceSession(tmp_path / "next.onnx")
     texts = ["the king", "no", "of his horse and the land, all of it", "x"]
     rows = generated(millrace, tmp_path, "next.onnx", *texts, "--tokenizer", "byte", "--tokens", 40, "--batch", 3)
@@ -148,7 +149,7 @@ def test_the_tokenizer_beside_it_is_taken(millrace, tmp_path):
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"causal": False}, "later tokens"), ({"bias": True}, "adds to the scores by places"),
+    ({"causal": False}, "later tokens"),
     ({"threshold": True}, "depends on how long the whole text is")])
 def test_what_cannot_be_done_token_by_token_is_said(millrace, tmp_path, change, message):
     write_model(tmp_path / "next.onnx", **change)

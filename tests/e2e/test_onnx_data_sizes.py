@@ -143,6 +143,48 @@ def test_places_and_unique_values(answers, tmp_path):
             assert np.array_equal(said[name], value), name
 
 
+def test_regions_are_gathered_by_level_as_torchvision_writes_it(answers, tmp_path):
+    # expand() with sizes of which none is −1, and results that are put at the places where the level was found.
+    nodes = [
+        node("NonZero", ["s"], ["nonzero"]),
+        node("Reshape", ["nonzero", "flat"], ["kept"]),
+        node("Gather", ["s", "kept"], ["found"], axis=0),
+        node("Shape", ["found"], ["count"]),
+        node("Concat", ["count", "three"], ["sizes"], axis=0),
+        node("ConstantOfShape", ["sizes"], ["r0"]),
+    ]
+    for level, op in enumerate(("Greater", "LessOrEqual")):
+        own = lambda name: f"{name}{level}"
+        nodes += [
+            node(op, ["found", "limit"], [own("here")]),
+            node("NonZero", [own("here")], [own("nonzero")]),
+            node("Reshape", [own("nonzero"), "flat"], [own("at")]),
+            node("Gather", ["found", own("at")], [own("value")], axis=0),
+            node("Shape", [own("at")], [own("size")]),
+            node("Concat", [own("size"), "three"], [own("sizes")], axis=0),
+            node("Equal", [own("sizes"), "minus"], [own("as_it_is")]),
+            node("Where", [own("as_it_is"), "ones", own("sizes")], [own("to")]),
+            node("Unsqueeze", [own("value"), "one"], [own("column")]),
+            node("Expand", [own("column"), own("to")], [own("rows")]),
+            node("Sub", [own("at"), "count"], [own("from_end")]),
+            node("Unsqueeze", [own("from_end") if level else own("at"), "one"], [own("places")]),
+            node("Expand", [own("places"), own("to")], [own("indices")]),
+            node("ScatterElements", [f"r{level}", own("indices"), own("rows")], [f"r{level + 1}"], axis=0),
+        ]
+    nodes.append(node("ScatterND", ["r2", "minus_column", "nines"], ["y"]))
+    constants = {"flat": [-1], "three": [3], "one": [1], "minus": [-1, -1], "ones": [1, 1], "minus_column": [[-1]]}
+    save(
+        tmp_path / "levels.onnx", nodes, [("s", F, ["n"])], [("r2", F, ["found", 3]), ("y", F, ["found", 3])],
+        [(name, number(value)) for name, value in constants.items()] + [("limit", number(0.5, np.float32)), ("nines", np.full((1, 3), 9, np.float32))],
+    )
+    cases = [{"s": np.array(s, np.float32)} for s in ([1], [0, 0.2, 0, 0.9, 0.7, 0], [0, 0.1, 0.3, 0.2], [0.6] * 9)]
+    for case, said in zip(cases, answers(tmp_path / "levels.onnx", cases)):
+        found = np.repeat(case["s"][case["s"] != 0][:, None], 3, 1)
+        assert np.array_equal(np.array(said["r2"], np.float32), found)
+        found[-1] = 9
+        assert np.array_equal(np.array(said["y"], np.float32), found)
+
+
 def test_a_loop_carries_what_grows_until_it_ends(answers, tmp_path):
     helper = onnx.helper
     body = helper.make_graph(

@@ -252,15 +252,24 @@ class Carrier {
     return !call_.bounded(0) || (call_.bounded(1) && call_.item(0).bounded_axis != axis);
   }
 
-  /// Updates that do not count go nowhere.
+  /// Updates that do not count go nowhere. Of data of which some counts, places are counted from its end.
   Items scattered() {
     const bool elements = call_.node.op_type == "ScatterElements";
-    if (call_.bounded(0) || !call_.bounded(1) || call_.item(1).bounded_axis != 0 ||
-        (elements && call_.axis(call_.integer("axis", 0), rank(0)) != 0) || (!elements && rank(1) < 2))
-      return run_(call_);
+    const bool first = elements ? call_.axis(call_.integer("axis", 0), rank(0)) == 0 : rank(1) > 1;
+    const bool fits = (!call_.bounded(0) || call_.item(0).bounded_axis == 0) &&
+                      (!call_.bounded(1) || call_.item(1).bounded_axis == 0);
+    if (!first || !fits || (!call_.bounded(0) && !call_.bounded(1))) return run_(call_);
     Items operands = call_.items();
-    operands[1].value = masked(call_, operands[1].value, 0, operands[1].size,
-                               static_cast<double>(call_.graph.type(operands[0].value).shape[0].size()));
+    Value& at = operands[1].value;
+    ops::Build& b = call_.b;
+    if (call_.bounded(0)) {
+      if (!elements && b.shape(at).back() != 1) return run_(call_);
+      at = b.cast(at, i64);
+      const Value from_end = call_.graph.add("less", {at, b.fill(at, 0)});
+      at = b.select(from_end, b.add(at, b.broadcast(operands[0].size, b.shape(at))), at);
+    }
+    const auto nowhere = static_cast<double>(size_of(call_.graph.type(operands[0].value), 0));
+    if (call_.bounded(1)) at = masked(call_, at, 0, operands[1].size, nowhere);
     return alike(operands);
   }
 
@@ -294,7 +303,7 @@ bool grows(ImportCall& call) {
                               "Slice",     "Squeeze",    "Sub",       "Unsqueeze"};
   const std::string& op = call.node.op_type;
   if (!call.node.domain.empty()) return false;
-  if (every.contains(op)) return true;
+  if (every.contains(op) || (op == "Where" && call.known(0))) return true;
   if (!first.contains(op)) return false;
   for (int k = 1; k < call.count(); ++k)
     if (call.given(k) && !call.known(k)) return false;

@@ -52,6 +52,24 @@ Item as_constant(Graph& graph, const Item& item, const std::vector<Array>& array
   return Item::of(std::move(items));
 }
 
+/// Whether numbers are equal, where their bounds tell for all of them.
+std::optional<Array> decided(const std::vector<Item::Between>& sides) {
+  if (sides.size() != 2) return std::nullopt;
+  const Array &a = sides[0].least, &b = sides[1].least;
+  const Shape shape = a.count() == 1 ? b.shape() : a.shape();
+  if (a.count() != 1 && b.count() != 1 && a.shape() != b.shape()) return std::nullopt;
+  Array equal(boolean, shape);
+  for (int64_t i = 0; i < equal.count(); ++i) {
+    const int64_t of_a = a.count() == 1 ? 0 : i, of_b = b.count() == 1 ? 0 : i;
+    const int64_t low = a.int_at(of_a), high = sides[0].most.int_at(of_a), other_low = b.int_at(of_b),
+                  other_high = sides[1].most.int_at(of_b);
+    const bool apart = high < other_low || other_high < low;
+    if (!apart && (low != high || other_low != other_high)) return std::nullopt;
+    equal.set(i, !apart);
+  }
+  return equal;
+}
+
 }  // namespace
 
 bool all_known(const Graph& graph, const Items& operands) {
@@ -82,6 +100,7 @@ std::optional<Items> folded(Graph& graph, const Items& operands, const WriteNode
 
 void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
   Items least = call.items(), most = call.items();
+  std::vector<Item::Between> sides;
   bool any = false;
   for (int k = 0; k < call.count(); ++k) {
     if (!call.given(k)) continue;
@@ -100,9 +119,12 @@ void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
     // Of products and quotients, what is below 0 turns bounds round.
     const bool product = call.node.op_type == "Mul" || call.node.op_type == "ReduceProd";
     if (product && negative(item.between ? item.between->least : *known)) return;
-    least[at].value = call.graph.constant(item.between ? item.between->least : *known);
-    most[at].value = call.graph.constant(item.between ? item.between->most : *known);
+    sides.push_back(item.between ? *item.between : Item::Between{*known, *known});
+    least[at].value = call.graph.constant(sides.back().least);
+    most[at].value = call.graph.constant(sides.back().most);
   }
+  if (any && call.node.op_type == "Equal" && call.node.domain.empty())
+    if (const auto equal = decided(sides)) results[0] = Item(call.graph.constant(*equal));
   if (!any || !grows(call)) return;
   const std::optional<Items> low = folded(call.graph, least, write), high = folded(call.graph, most, write);
   if (!low || !high) return;

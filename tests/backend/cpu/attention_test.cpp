@@ -137,6 +137,28 @@ TEST_CASE("attention in tiles and its gradient give what the reference gives") {
   }
 }
 
+TEST_CASE("keys that are all hidden by the lowest number get equal shares, and by no number none") {
+  constexpr double lowest = std::numeric_limits<float>::lowest();
+  for (const DType dtype : {f32, bf16})
+    for (const double hidden : {lowest, -1e31, -static_cast<double>(INFINITY)}) {
+      CAPTURE(hidden);
+      Graph graph;
+      std::vector<Value> operands;
+      for (const int64_t length : {70, 90, 90})
+        operands.push_back(graph.input("x", {dtype, {1, 2, length, 16}}));
+      Array mask(f32, {70, 90});
+      for (int64_t i = 0; i < mask.count(); ++i)
+        mask.set(i, i / 90 % 3 == 1 ? hidden : i % 7 == 2 ? lowest : 0);
+      operands.push_back(graph.constant(mask));
+      graph.set_outputs({graph.add("attention", operands)});
+      Program program = Program::compile(graph);
+      CHECK(is_ours(program.explain(), "attention "));
+      const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs);
+      CHECK((expected[0].at(16) == 0) == std::isinf(hidden));
+      CHECK(test::difference(test::run(program, inputs), expected) < (dtype == bf16 ? 2e-2 : 2e-5));
+    }
+}
+
 TEST_CASE("self_attention reads and writes packed heads in place") {
   struct Packed {
     DType dtype;

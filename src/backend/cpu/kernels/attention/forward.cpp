@@ -1,6 +1,7 @@
 // Attention forward: chunks, and the kernel in f32.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backend/cpu/kernels/attention/kernels.h"
 #include "base/format.h"
@@ -10,7 +11,8 @@ namespace millrace::cpu {
 namespace {
 
 constexpr int64_t block = attention_block;
-constexpr float kNone = -1e30f;  // the highest score of a query that sees no key
+// The highest score of a query that sees no key. A mask of finite numbers is no lower.
+constexpr float kNone = std::numeric_limits<float>::lowest();
 
 class AttentionForwardF32 : public AttentionForward {
  public:
@@ -126,7 +128,7 @@ void AttentionForward::finish(const Block& b, void* const* results) const {
     // The sum of a query that sees a key is at least 1.
     const float sum = t.sum[i] < 1 ? 1 : t.sum[i];
     t.factor[i] = 1 / sum;
-    log_sum[view.at(b.batch, b.head, b.query + i)] = t.highest[i] > kNone ? t.highest[i] + std::log(sum) : 0;
+    log_sum[view.at(b.batch, b.head, b.query + i)] = t.sum[i] > 0 ? t.highest[i] + std::log(sum) : 0;
   }
   const int64_t columns = (b.queries + math_.lanes - 1) / math_.lanes * math_.lanes;
   math_.scale(t.mixed, p_.value_width, columns, t.factor);
