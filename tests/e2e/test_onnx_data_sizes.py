@@ -144,7 +144,7 @@ def test_places_and_unique_values(answers, tmp_path):
 
 
 def test_regions_are_gathered_by_level_as_torchvision_writes_it(answers, tmp_path):
-    # expand() with sizes of which none is −1, and results that are put at the places where the level was found.
+    # expand() to sizes of which none is −1; results are put at the places where their level was found.
     nodes = [
         node("NonZero", ["s"], ["nonzero"]),
         node("Reshape", ["nonzero", "flat"], ["kept"]),
