@@ -24,7 +24,26 @@ def int8(*shape):
     return draw.integers(-128, 128, shape).astype(np.int8)
 
 
+def grid(*places):
+    """Indices of what lies at these places along the first axes."""
+    return np.stack(np.meshgrid(*places, indexing="ij"), -1)
+
+
+def scattered(places, *updates, **attributes):
+    """ScatterND into [4, 5, 6] at places that are known."""
+    return ([("ScatterND", ["x", "at", "new"], attributes)],
+            {"x": draw.normal(0, 1, (4, 5, 6)).astype(np.float32), "new": draw.normal(0, 1, updates).astype(np.float32)}, {"at": places})
+
+
 CASES = {
+    # As exporters write x[:, 1:, 2:5] = y.
+    "scatter of a block": scattered(grid(range(4), range(1, 5), range(2, 5)), 4, 4, 3),
+    "scatter of rows from the end": scattered(grid(range(4), range(-2, 0)), 4, 2, 6),
+    "scatter of all": scattered(grid(range(4), range(5)), 4, 5, 6),
+    "scatter of a block that is added": scattered(grid(range(1, 3)), 2, 5, 6, reduction="add"),
+    "scatter of every other row": scattered(grid(range(0, 4, 2)), 2, 5, 6),
+    "scatter of rows in another order": scattered(grid([0, 2, 1, 3], range(5)), 4, 5, 6),
+    "scatter of columns beside rows": scattered(grid(range(4), range(5))[..., [0, 1]].swapaxes(0, 1), 5, 4, 6),
     # Of two updates of one place the last one counts.
     "scatter, the same place twice": ([("ScatterElements", ["x", "at", "new"], {"axis": 0})],
                                       {"x": np.float32([10, 10, 10]), "at": np.int64([1, 1, 2]), "new": np.float32([1, 2, 7])}),

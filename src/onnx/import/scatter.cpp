@@ -51,6 +51,81 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
   return call.b.reshape(written, shape);
 }
 
+/// The indices along an axis: one of the columns of an array, or all of one.
+struct Column {
+  const Array* array;
+  int64_t first, step;
+  int64_t operator[](int64_t row) const { return array->int_at(row * step + first); }
+};
+
+/// The columns of indices [rows …, depth] that are known, as a whole or column by column.
+std::optional<std::vector<Column>> columns_of(const onnx::ImportCall& call, int64_t depth) {
+  std::vector<Column> columns;
+  if (const Array* const all = call.known(1)) {
+    for (int64_t d = 0; d < depth; ++d) columns.push_back({all, d, depth});
+    return columns;
+  }
+  // As many columns as operands of one column each: only to join them makes that.
+  const Node& node = call.graph.node(call[1]);
+  if (depth < 2 || std::ssize(node.operands) != depth) return std::nullopt;
+  for (const Value& operand : node.operands) {
+    const Array* const one = call.graph.constant_value(operand);
+    if (!one || one->shape().back() != 1) return std::nullopt;
+    columns.push_back({one, 0, 1});
+  }
+  return columns;
+}
+
+/// Where indices [rows …, depth] begin that are neighbours along each of the first `depth` axes of data: what
+/// exporters write for x[:, 2:5] = y. nullopt: they are others.
+std::optional<Ints> begin_of_block(const onnx::ImportCall& call) {
+  const Ints sizes = call.shape(0).sizes(), shape = call.shape(1).sizes();
+  const auto depth = static_cast<size_t>(shape.back());
+  if (shape.size() != depth + 1 || call.shape(1).count() == 0) return std::nullopt;
+  const auto columns = columns_of(call, shape.back());
+  if (!columns) return std::nullopt;
+  const auto at = [&](int64_t row, size_t d) {
+    const int64_t place = (*columns)[d][row];
+    return place < 0 ? place + sizes[d] : place;
+  };
+  Ints begin, place(depth, 0);
+  for (size_t d = 0; d < depth; ++d) {
+    begin.push_back(at(0, d));
+    if (begin[d] < 0 || begin[d] + shape[d] > sizes[d]) return std::nullopt;
+  }
+  for (int64_t row = 0; row < call.shape(1).count() / shape.back(); ++row) {
+    for (size_t d = 0; d < depth; ++d)
+      if (at(row, d) != begin[d] + place[d]) return std::nullopt;
+    for (size_t d = depth; d-- > 0 && ++place[d] == shape[d];) place[d] = 0;
+  }
+  return begin;
+}
+
+/// Updates in place of a block of the data, or added to it.
+Value with_block(onnx::ImportCall& call, const Ints& begin, const Ints& rows, bool add) {
+  const Shape& shape = call.shape(0);
+  Shape own = shape;
+  Ints low(shape.size(), 0), high = low;
+  std::optional<Value> inside;
+  for (size_t d = 0; d < begin.size(); ++d) {
+    const int64_t size = shape[d].size();
+    own[d] = rows[d];
+    low[d] = begin[d];
+    high[d] = size - begin[d] - rows[d];
+    if (rows[d] == size) continue;
+    Array there(boolean, {size});
+    for (int64_t i = 0; i < size; ++i) there.set(i, i >= begin[d] && i < begin[d] + rows[d]);
+    Shape along(Ints(shape.size(), 1));
+    along[d] = size;
+    const Value one = call.b.broadcast(call.constant(there.reshaped(along)), shape);
+    inside = inside ? call.graph.add("logical_and", {*inside, one}) : one;
+  }
+  const Value updates = call.b.reshape(call[2], own);
+  const Value all = call.graph.add("pad", {updates}, {{"low", low}, {"high", high}});
+  if (add) return call.b.add(call[0], all);
+  return inside ? call.b.select(*inside, all, call[0]) : updates;
+}
+
 std::vector<Value> elements(onnx::ImportCall& call) {
   const Value flat = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
   return {scattered(call, flat, call[2], call.text("reduction", "none"))};
@@ -66,6 +141,10 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
   if (places.empty() || places.back() > static_cast<int64_t>(sizes.size()))
     call.refuse("its indices do not fit its data");
   const auto depth = static_cast<size_t>(places.back());
+  const std::string reduction = call.text("reduction", "none");
+  if (reduction == "none" || reduction == "add")
+    if (const auto begin = begin_of_block(call))
+      return {with_block(call, *begin, places, reduction == "add")};
   const Shape rows(Ints(places.begin(), places.end() - 1));
   Shape whole = rows;
   int64_t inner = 1;
@@ -84,5 +163,5 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
   one.emplace_back(1);
   const Value within = call.places(whole, -1);
   return {scattered(call, call.b.add(call.b.reshape(flat, one), within), call.b.reshape(call[2], whole),
-                    call.text("reduction", "none"))};
+                    reduction)};
 }
