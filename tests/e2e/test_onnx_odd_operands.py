@@ -49,6 +49,12 @@ CASES = {
                                       {"x": np.float32([10, 10, 10]), "at": np.int64([1, 1, 2]), "new": np.float32([1, 2, 7])}),
     "scatter of truth values": ([("ScatterND", ["x", "at", "new"], {})],
                                 {"x": np.zeros((3, 4), bool), "at": np.int64([[0, 1], [2, 3]]), "new": np.array([True, True])}),
+    # As layers of graphs of nodes take the largest of their neighbours: pairs of all with all would be 4e8.
+    **{f"scatter of the {how}": ([("ScatterElements", ["x", "at", "new"], {"axis": 0, "reduction": how})],
+                                 {"x": draw.normal(0, 1, (5000, 4)).astype(np.float32), "at": draw.integers(-5000, 5000, (5000, 4)),
+                                  "new": draw.normal(0, 1, (5000, 4)).astype(np.float32)}) for how in ("max", "min")},
+    "scatter of the max of whole numbers": ([("ScatterND", ["x", "at", "new"], {"reduction": "max"})],
+                                            {"x": draw.integers(-9, 9, (5, 3)), "at": np.int64([[0], [3], [0]]), "new": draw.integers(-9, 9, (3, 3))}),
     "MatMulInteger of a batch": ([("MatMulInteger", ["a", "b"], {})], {"a": int8(2, 3, 4), "b": int8(4, 5)}),
     "MatMulInteger with points": ([("MatMulInteger", ["a", "b", "p", "q"], {})],
                                   {"a": int8(2, 3, 4), "b": int8(4, 5), "p": np.array(3, np.int8), "q": int8(5)}),

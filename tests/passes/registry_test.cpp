@@ -141,11 +141,26 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
                                                    "stable-log-sum-exp",
                                                    "concat-of-many"};
   CHECK(library_names(rules().names()) == rules_in_order);
-  const std::vector<std::string> by_preference = {
-      "depthwise",    "few-channels",       "winograd",  "thin-product",    "small-matmul", "gemm",
-      "onednn",       "attention-by-tiles", "attention", "paged-attention", "layer-norm",   "scatter-add",
-      "scatter-rows", "first-occurrence",   "top-k",     "tree-ensemble",   "resize",       "mel",
-      "codegen"};
+  const std::vector<std::string> by_preference = {"depthwise",
+                                                  "few-channels",
+                                                  "winograd",
+                                                  "thin-product",
+                                                  "small-matmul",
+                                                  "gemm",
+                                                  "onednn",
+                                                  "attention-by-tiles",
+                                                  "attention",
+                                                  "paged-attention",
+                                                  "layer-norm",
+                                                  "scatter-add",
+                                                  "scatter-extreme",
+                                                  "scatter-rows",
+                                                  "first-occurrence",
+                                                  "top-k",
+                                                  "tree-ensemble",
+                                                  "resize",
+                                                  "mel",
+                                                  "codegen"};
   CHECK(library_names(cpu::providers().names()) == by_preference);
 }
 

@@ -5,24 +5,17 @@ using onnx::Ints;
 
 namespace {
 
-/// The largest, smallest or product of an element of `data` and of its updates: each is compared with all.
-Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const std::string& reduction) {
-  if (reduction != "max" && reduction != "min" && reduction != "mul")
-    call.refuse("the reduction '" + reduction + "' is not known");
+/// The product of each element of `data` and its updates, each of which is compared with all.
+Value multiplied(onnx::ImportCall& call, Value data, Value at, Value what) {
   const int64_t size = call.b.shape(data)[0].size(), many = call.b.shape(at)[0].size();
   if (many > 0 && size > (int64_t{1} << 28) / many)
-    call.refuse("it combines more than 2^28 pairs of elements and updates");
-  const Shape pairs{many + 1, size};
+    call.refuse("it multiplies more than 2^28 pairs of elements and updates");
   const Value own = call.places({many, size}, 1);
   const Value hit =
       call.graph.add("equal", {own, call.b.broadcast(call.b.reshape(at, {many, 1}), {many, size})});
-  const Value kept = call.b.broadcast(call.b.reshape(data, {1, size}), {many, size});
   const Value update = call.b.broadcast(call.b.reshape(what, {many, 1}), {many, size});
-  const bool product = reduction == "mul";
-  const Value parts = call.concat(
-      {call.b.reshape(data, {1, size}), call.b.select(hit, update, product ? call.fill(kept, 1) : kept)}, 0);
-  if (!product) return call.graph.add(reduction, {parts}, {{"axes", Ints{0}}});
-  Value x = parts;
+  Value x =
+      call.concat({call.b.reshape(data, {1, size}), call.b.select(hit, update, call.fill(update, 1))}, 0);
   for (int64_t rows = many + 1; rows > 1; rows = (rows + 1) / 2) {  // by halves
     const auto part = [&](int64_t from, int64_t to) { return call.part(x, 0, from, to); };
     const int64_t half = rows / 2;
@@ -42,7 +35,12 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
     return call.graph.add("scatter_add", {base, at, x}, {{"axis", int64_t{0}}});
   };
   if (reduction == "add") return call.b.reshape(added(data, what), shape);
-  if (reduction != "none") return call.b.reshape(combined(call, data, at, what, reduction), shape);
+  if (reduction == "max" || reduction == "min") {
+    const Attributes attributes{{"least", reduction == "min"}};
+    return call.b.reshape(call.graph.add("scatter_extreme", {data, at, what}, attributes), shape);
+  }
+  if (reduction == "mul") return call.b.reshape(multiplied(call, data, at, what), shape);
+  if (reduction != "none") call.refuse("the reduction '" + reduction + "' is not known");
   // scatter_rows takes the first of equal places.
   const int64_t count = many.count();
   const Value turned = call.b.sub(call.scalar(i64, static_cast<double>(count - 1)), call.places(many, 0));

@@ -15,19 +15,20 @@ namespace {
 /// place on the base.
 class Scatter : public ChunkedKernel {
  public:
-  /// `adds`: scatter_add, else scatter_rows.
-  Scatter(const KernelRequest& request, bool adds)
-      : adds_(adds),
+  enum class How { writes, adds, most, least };
+
+  Scatter(const KernelRequest& request, How how)
+      : how_(how),
         wide_(request.operand_type(1).dtype == i64),
         count_(request.operand_type(1).shape.count()),
         row_bytes_(request.operand_type(0).dtype.bytes()) {
     const Shape& base = request.operand_type(0).shape;
-    const int64_t axis = adds ? ops::axis_of(request.node.attributes, base.rank()) : 0;
+    const int64_t axis = how == How::adds ? ops::axis_of(request.node.attributes, base.rank()) : 0;
     for (int d = 0; d < base.rank(); ++d)
       (d < axis ? outer_ : d == axis ? axis_ : row_bytes_) *= base[d].size();
     // Enough ranges to keep many threads busy; each scans all indices, which costs little beside rows.
     const int64_t bytes = outer_ * axis_ * row_bytes_;
-    if (adds)
+    if (how != How::writes)
       ranges_ = std::clamp<int64_t>(bytes / (256 << 10), 1, 32);
     else
       ranges_ = std::clamp<int64_t>(std::max(bytes / (1 << 20), count_ * row_bytes_ / (64 << 10)), 1, 8);
@@ -36,7 +37,8 @@ class Scatter : public ChunkedKernel {
 
   int64_t chunks(int) const override { return outer_ * ranges_; }
   double nanoseconds() const override {
-    if (!adds_) return static_cast<double>(axis_ * row_bytes_) / 5 + static_cast<double>(count_) * 10 + 100;
+    if (how_ == How::writes)
+      return static_cast<double>(axis_ * row_bytes_) / 5 + static_cast<double>(count_) * 10 + 100;
     const int64_t row = row_bytes_ / 4;  // numbers
     return 0.3 * static_cast<double>(outer_ * (axis_ + count_) * row) +
            static_cast<double>(outer_ * ranges_ * count_);
@@ -62,8 +64,10 @@ class Scatter : public ChunkedKernel {
  private:
   template <typename Index>
   void update(const Index* indices, const char* rows, char* out, int64_t first, int64_t last) const {
-    if (adds_)
-      return add(indices, reinterpret_cast<const float*>(rows), reinterpret_cast<float*>(out), first, last);
+    const auto* const numbers = reinterpret_cast<const float*>(rows);
+    auto* const to = reinterpret_cast<float*>(out);
+    if (how_ == How::adds) return add(indices, numbers, to, first, last);
+    if (how_ != How::writes) return take_extremes(indices, numbers, to, first, last);
     // From the last to the first: of equal indices the first one counts.
     for (int64_t i = count_; i-- > 0;) {
       const int64_t index = indices[i];
@@ -84,19 +88,38 @@ class Scatter : public ChunkedKernel {
     }
   }
 
-  bool adds_, wide_;  // wide: i64 indices
+  /// Of single numbers; one that is none stays.
+  template <typename Index>
+  void take_extremes(const Index* indices, const float* updates, float* out, int64_t first,
+                     int64_t last) const {
+    const bool least = how_ == How::least;
+    for (int64_t i = 0; i < count_; ++i) {
+      const int64_t index = indices[i];
+      if (index >= last || index < first) continue;
+      const float x = updates[i];
+      if (x != x || (least ? x < out[index] : x > out[index])) out[index] = x;
+    }
+  }
+
+  How how_;
+  bool wide_;  // i64 indices
   int64_t count_, row_bytes_, outer_ = 1, axis_ = 1, ranges_ = 1;
 };
 
 std::unique_ptr<Kernel> build_scatter_add(const KernelRequest& request) {
-  return std::make_unique<Scatter>(request, true);
+  return std::make_unique<Scatter>(request, Scatter::How::adds);
 }
 
 std::unique_ptr<Kernel> build_scatter_rows(const KernelRequest& request) {
-  return std::make_unique<Scatter>(request, false);
+  return std::make_unique<Scatter>(request, Scatter::How::writes);
 }
 
-std::optional<std::string> why_no_scatter_add(const Graph& graph, const Node& node) {
+std::unique_ptr<Kernel> build_scatter_extreme(const KernelRequest& request) {
+  const bool least = request.node.attributes.flag("least");
+  return std::make_unique<Scatter>(request, least ? Scatter::How::least : Scatter::How::most);
+}
+
+std::optional<std::string> why_no_scatter_of_numbers(const Graph& graph, const Node& node) {
   if (graph.type(node.operands[0]).dtype != f32) return "only f32";
   return std::nullopt;
 }
@@ -105,7 +128,14 @@ std::optional<std::string> why_no_scatter_add(const Graph& graph, const Node& no
 
 MILLRACE_PROVIDER(scatter_add){
     .name = "scatter-add", .doc = "scatter_add on f32, by ranges of the base", .place = 80, .make = [] {
-      return kernels_of({{"scatter_add", build_scatter_add}}, why_no_scatter_add);
+      return kernels_of({{"scatter_add", build_scatter_add}}, why_no_scatter_of_numbers);
+    }};
+MILLRACE_PROVIDER(scatter_extreme){
+    .name = "scatter-extreme",
+    .doc = "scatter_extreme on f32, by ranges of the base",
+    .place = 81,
+    .make = [] {
+      return kernels_of({{"scatter_extreme", build_scatter_extreme}}, why_no_scatter_of_numbers);
     }};
 MILLRACE_PROVIDER(scatter_rows){
     .name = "scatter-rows", .doc = "rows written into a table", .place = 90, .make = [] {
