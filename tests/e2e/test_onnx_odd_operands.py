@@ -49,6 +49,9 @@ CASES = {
                                       {"x": np.float32([10, 10, 10]), "at": np.int64([1, 1, 2]), "new": np.float32([1, 2, 7])}),
     "scatter of truth values": ([("ScatterND", ["x", "at", "new"], {})],
                                 {"x": np.zeros((3, 4), bool), "at": np.int64([[0, 1], [2, 3]]), "new": np.array([True, True])}),
+    "regions of three pictures": ([("RoiAlign", ["x", "regions", "which"], {"output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5})],
+                                  {"x": draw.normal(0, 1, (3, 4, 9, 7)).astype(np.float32), "which": np.int64([2, 0, 2, 1, 1]),
+                                   "regions": np.float32([[0, 0, 5, 6], [2, 3, 13, 17], [1, 1, 2, 2], [4, 0, 20, 30], [-3, -2, 4, 4]])}),
     # As layers of graphs of nodes take the largest of their neighbours: pairs of all with all would be 4e8.
     **{f"scatter of the {how}": ([("ScatterElements", ["x", "at", "new"], {"axis": 0, "reduction": how})],
                                  {"x": draw.normal(0, 1, (5000, 4)).astype(np.float32), "at": draw.integers(-5000, 5000, (5000, 4)),
@@ -93,7 +96,7 @@ def test_results_are_those_of_onnx_runtime(millrace, tmp_path, name):
     if name.startswith("Resize"):  # at .5 sums in other steps are rounded to the other side
         assert np.abs(found.astype(int) - expected).max() <= 1 and (found != expected).mean() < 0.1
     elif expected.dtype == np.float32:
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     else:
         assert (found == expected).all()
 

@@ -56,8 +56,7 @@ MILLRACE_ONNX_IMPORT(RoiAlign) {
   // Places are [height, width, ratio, ratio].
   const Sides y = sides_of(call, points(1, height, true), x[2]),
               across = sides_of(call, points(0, width, false), x[3]);
-  const Value of_region =
-      call.b.reshape(call.gather(call[0], call.b.cast(call[2], i64), 0), {many, x[1], x[2] * x[3]});
+  const Value flat = call.b.reshape(call[0], {x[0], x[1], x[2] * x[3]}), samples = call.b.cast(call[2], i64);
   const bool most = call.text("mode", "avg") == "max";
   const Value inside = call.graph.add("logical_and", {y.inside, across.inside});
   const Shape shape{many, x[1], places};
@@ -71,7 +70,7 @@ MILLRACE_ONNX_IMPORT(RoiAlign) {
                                    right ? across.high : across.low);
     Value weight = call.b.mul(part(y, down), part(across, right));
     weight = call.b.select(inside, weight, call.fill(weight, 0));
-    const Value seen = call.b.mul(onnx::picked(call, of_region, index),
+    const Value seen = call.b.mul(onnx::picked(call, flat, index, samples),
                                   call.b.broadcast(call.b.reshape(weight, {many, 1, places}), shape));
     total = !total.valid() ? seen : call.b.binary(most ? "maximum" : "add", total, seen);
   }

@@ -77,13 +77,16 @@ std::vector<Neighbour> neighbours(ImportCall& call, Value x, const SampledAxis& 
 
 }  // namespace
 
-Value picked(ImportCall& call, Value x, Value indices) {
+Value picked(ImportCall& call, Value x, Value indices, Value samples) {
   const Ints sizes = call.b.shape(x).sizes();
-  const int64_t places = call.b.shape(indices)[1].size();
-  const Shape to{sizes[0], sizes[1], places};
-  const Value row = call.b.reshape(call.places({sizes[0] * sizes[1]}, 0), {sizes[0], sizes[1], 1});
-  const Value flat = call.b.add(call.b.mul(row, static_cast<double>(sizes[2])),
-                                call.b.broadcast(call.b.reshape(indices, {sizes[0], 1, places}), to));
+  const int64_t many = call.b.shape(indices)[0].size(), places = call.b.shape(indices)[1].size();
+  const Shape to{many, sizes[1], places}, rows{many, sizes[1]};
+  if (!samples.valid()) samples = call.places({many}, 0);
+  const Value first = call.b.mul(call.b.reshape(samples, {many, 1}), static_cast<double>(sizes[1]));
+  const Value row = call.b.add(call.b.broadcast(first, rows), call.places(rows, 1));
+  const Value flat =
+      call.b.add(call.b.mul(call.b.reshape(row, {many, sizes[1], 1}), static_cast<double>(sizes[2])),
+                 call.b.broadcast(call.b.reshape(indices, {many, 1, places}), to));
   return call.gather(call.b.reshape(x, {sizes[0] * sizes[1] * sizes[2]}), flat, 0);
 }
 

@@ -19,7 +19,8 @@ struct Sampling {
 /// [n, channels, places].
 Value sampled(ImportCall& call, Value x, const std::vector<Value>& at, const Sampling& sampling);
 
-/// x [n, channels, many] at the indices [n, places], which lie inside: [n, channels, places].
-Value picked(ImportCall& call, Value x, Value indices);
+/// x [n, channels, many] at the indices [m, places], which lie inside, of the samples i64[m]; not valid: of
+/// each its own. The result is [m, channels, places].
+Value picked(ImportCall& call, Value x, Value indices, Value samples = {});
 
 }  // namespace millrace::onnx
