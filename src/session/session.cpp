@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "base/size_text.h"
+#include "base/suggest.h"
 #include "ir/bind.h"
 #include "ir/first_along.h"
 #include "runtime/lower.h"
@@ -279,6 +280,14 @@ std::future<std::vector<Array>> Session::run_async(std::vector<Array> inputs,
 }
 
 void Session::prepare(const Bindings& sizes) const {
+  std::set<std::string> known;
+  for (const SessionValue& input : impl_->model.inputs)
+    for (const Dim& dim : input.type.shape)
+      for (const std::string& name : dim.names()) known.insert(name);
+  for (const auto& [name, size] : sizes)
+    if (!known.contains(name))
+      fail<InputError>("the model has no dimension '{}'{}", name,
+                       did_you_mean_or_list(name, std::vector(known.begin(), known.end())));
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->last = nullptr;

@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "support/allocations.h"
+#include "support/refusal.h"
 
 using namespace millrace;
 
@@ -100,6 +101,13 @@ TEST_CASE("sizes that a session was prepared for are run as they are") {
   CHECK(session.counts().compiled == 1);
   (void)session.run({{session_rows(8)}});
   CHECK(session.counts().compiled == 2);
+}
+
+TEST_CASE("a dimension that a model has not is no size to prepare it for") {
+  const Session session(session_mlp());
+  CHECK(testing::refusal([&] {
+          session.prepare({{"batch", 4}, {"bach", 3}});
+        }) == "the model has no dimension 'bach'; did you mean 'batch'?");
 }
 
 TEST_CASE("sizes that a session is prepared for between two runs are run as they are") {
