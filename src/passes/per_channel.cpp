@@ -20,8 +20,11 @@ std::optional<Value> per_channel(Graph& graph, Value value) {
   const Value from = graph.node(value).operands[0];
   const Dim channels = graph.type(value).shape[1];
   ops::Build build(graph);
-  if (graph.type(from).shape.elements() == 1)
+  if (const Array& number = *graph.constant_value(from); number.count() == 1) {
+    // A broadcast would not be folded into what it is multiplied with behind another reshape.
+    if (channels.is_static()) return graph.constant(Array::full(number.dtype(), {channels}, number.at(0)));
     return build.broadcast(build.reshape(from, {}), Shape{channels});
+  }
   return build.reshape(from, Shape{channels});
 }
 

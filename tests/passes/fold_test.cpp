@@ -61,6 +61,25 @@ TEST_CASE("inference normalisation after a convolution becomes scaled weights an
                          ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
 }
 
+TEST_CASE("one number for all channels behind a convolution goes into its constant weights") {
+  for (const bool divides : {false, true})
+    for (const bool bias : {false, true}) {
+      Graph graph;
+      ops::Build b(graph);
+      const Value x = graph.input("x", {f32, {2, 3, 5, 5}});
+      Value y = graph.add("conv2d", {x, graph.constant(random_array({4, 3, 3, 3}, 2))});
+      if (bias) y = b.add(y, graph.constant(random_array({4, 1, 1}, 9)));
+      graph.set_outputs({divides ? b.div(y, 0.125) : b.mul(y, 0.3)});
+      const Graph result = folded(graph);
+      CHECK(test::count(result, "mul") + test::count(result, "div") == 0);
+      for (int i = 0; i < result.size(); ++i)
+        if (result.node(i).op->name == "conv2d") CHECK(result.constant_value(result.node(i).operands[1]));
+      const Array input = random_array({2, 3, 5, 5}, 8);
+      CHECK(test::difference(ref::evaluate(result, std::span(&input, 1))[0],
+                             ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
+    }
+}
+
 TEST_CASE("a convolution that others read keeps its value") {
   Graph graph;
   ops::Build b(graph);
