@@ -92,12 +92,30 @@ MILLRACE_ONNX_IMPORT(DynamicQuantizeLinear) {
 
 namespace {
 
-/// Of whole numbers, without their zero point, as floats that hold sums of products exactly up to 2^53.
-Value centred(onnx::ImportCall& call, int k, int point, int64_t axis) {
-  Value x = call.b.cast(call[k], f64);
+/// Of whole numbers, without their zero point, as floats: f64 holds sums of products exactly up to 2^53.
+Value centred(onnx::ImportCall& call, int k, int point, int64_t axis, DType dtype = f64) {
+  Value x = call.b.cast(call[k], dtype);
   if (call.given(point))
-    x = call.b.sub(x, spread_out(call, call.b.cast(call[point], f64), call.b.shape(x), axis, 0));
+    x = call.b.sub(x, spread_out(call, call.b.cast(call[point], dtype), call.b.shape(x), axis, 0));
   return x;
+}
+
+/// a · b of whole numbers up to ±255 in f32, as i32: by so many terms that f32 holds their sums exactly, for
+/// which there are fast kernels.
+Value product_of_bytes(onnx::ImportCall& call, Value a, Value b) {
+  constexpr int64_t terms = (int64_t{1} << 24) / (255 * 255);
+  const int64_t inner = call.b.shape(a).empty() ? 1 : call.b.shape(a).back().size();
+  const int rank = call.b.shape(b).rank();
+  Value sum;
+  for (int64_t from = 0; from == 0 || from < inner; from += terms) {
+    const int64_t to = std::min(from + terms, inner);
+    const bool all = inner <= terms || rank == 0;
+    const Value left = all ? a : call.part(a, call.b.shape(a).rank() - 1, from, to),
+                right = all ? b : call.part(b, std::max(0, rank - 2), from, to);
+    const Value part = call.b.cast(onnx::multiplied(call, left, right), i32);
+    sum = sum.valid() ? call.b.add(sum, part) : part;
+  }
+  return sum;
 }
 
 /// The convolution of two such operands; their pads are zeros.
@@ -128,7 +146,7 @@ MILLRACE_ONNX_IMPORT(QLinearConv) {
 
 MILLRACE_ONNX_IMPORT(MatMulInteger) {
   const int64_t rows = std::max(0, call.rank(0) - 2), columns = call.rank(1) - 1;
-  return {call.b.cast(onnx::multiplied(call, centred(call, 0, 2, rows), centred(call, 1, 3, columns)), i32)};
+  return {product_of_bytes(call, centred(call, 0, 2, rows, f32), centred(call, 1, 3, columns, f32))};
 }
 
 MILLRACE_ONNX_IMPORT(QLinearMatMul) {
