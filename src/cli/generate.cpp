@@ -95,7 +95,10 @@ struct Opened {
 };
 
 Opened open_run(const GenerateArguments& a, const DecoderOptions& options) {
-  if (!a.tokenizer.empty()) fail<InputError>("--tokenizer is for models from elsewhere: a run has its own");
+  if (!a.tokenizer.empty())
+    fail<InputError>("{}", std::filesystem::exists(a.run)
+                               ? "--tokenizer is for models from elsewhere: a run has its own"
+                               : a.run + ": there is no such file");
   Opened opened;
   std::vector<std::string> warnings;
   opened.task = std::make_unique<task::Task>(train::load_model(a.run, warnings, {}, a.checkpoint));

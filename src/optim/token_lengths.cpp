@@ -24,11 +24,12 @@ bool same_sizes(const Shape& a, const Shape& b, const Lengths& lengths) {
   return true;
 }
 
-/// How far apart numbers may be for differences of them that were rounded.
+/// How far apart numbers may be for differences of them that were rounded; what hides a key is none.
 double rounding_of(const Array& array) {
+  constexpr double hides = 1e4;
   double largest = 0;
   for (int64_t i = 0; i < array.count(); ++i)
-    if (const double size = std::abs(array.at(i)); std::isfinite(size)) largest = std::max(largest, size);
+    if (const double size = std::abs(array.at(i)); size < hides) largest = std::max(largest, size);
   return array.dtype().is_float() ? 4e-7 * largest : 0;
 }
 

@@ -234,10 +234,9 @@ class AttentionFinder {
       const Type& type = graph_.type(mask.added.valid() ? mask.added : mask.hidden);
       if (type.shape.rank() > 4 || (mask.added.valid() && type.dtype != q.dtype)) return false;
     }
-    for (int d = 0; d < rank - 2; ++d)
-      if (q.shape[d] != f.k_shape[d]) return false;
-    return q.dtype == k.dtype && q.dtype == v.dtype && q.shape.back() == f.k_shape.back() &&
-           f.k_shape == v.shape;
+    for (int d = 0; d < rank - 1; ++d)
+      if ((d < rank - 2 && q.shape[d] != f.k_shape[d]) || v.shape[d] != f.k_shape[d]) return false;
+    return q.dtype == k.dtype && q.dtype == v.dtype && q.shape.back() == f.k_shape.back();
   }
 
   Value write(const Found& f) {
@@ -268,8 +267,9 @@ class AttentionFinder {
     const std::optional<Value> shared_k = f.turned ? std::nullopt : shared(f.k), shared_v = shared(f.v);
     if (shared_k && shared_v && heads_of(*shared_k) == heads_of(*shared_v)) {
       const Shape& all = f.k_shape;
-      const Shape few{all[0], heads_of(*shared_k), all[2], all[3]};
+      Shape few{all[0], heads_of(*shared_k), all[2], all[3]};
       k = b.reshape(rewrite_[*shared_k], few);
+      few[3] = graph_.type(f.v).shape[3];
       v = b.reshape(rewrite_[*shared_v], few);
     } else {
       const Value plain = f.turned ? rewrite_[f.k] : b.reshape(rewrite_[f.k], f.k_shape);

@@ -127,6 +127,10 @@ def test_a_model_with_keys_and_values_of_its_own_is_followed(millrace, tmp_path,
     assert len(narrow["tokens"]) == 3
 
 
+def test_a_file_that_is_not_there_is_said(millrace, tmp_path):
+    assert "none.onnx: there is no such file" in millrace("generate", "none.onnx", "x", "--tokenizer", "byte", cwd=tmp_path, code=1).stderr
+
+
 def test_the_tokenizer_beside_it_is_taken(millrace, tmp_path):
     write_model(tmp_path / "next.onnx")
     said = millrace("generate", "next.onnx", "x", cwd=tmp_path, code=1).stderr

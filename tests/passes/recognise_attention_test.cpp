@@ -329,8 +329,33 @@ TEST_CASE("what is no attention, or is read in between, is left as it is") {
                         b, [&](Value x) { return b.add(b.unary("tanh", x), b.unary("exp", x)); }, -1),
                     heads_input(b, "v"));
   });
-  // Values of another width than keys.
-  check_left([&](ops::Build& b) {
-    return b.matmul(plain(b, same, -1), b.graph().input("v", {f32, {2, 3, 6, 5}}));
-  });
+}
+
+TEST_CASE("values may be of another width than keys") {
+  const auto scores = [](ops::Build& b) {
+    return b.softmax(b.matmul(heads_input(b, "q"), heads_input(b, "k", 7), false, true), -1);
+  };
+  check_recognised(
+      [&](ops::Build& b) {
+        return b.matmul(scores(b), b.graph().input("v", {f32, {2, 3, 7, 5}}));
+      },
+      "attention");
+  // Shared by three heads, and with all heads as one axis.
+  check_recognised(
+      [&](ops::Build& b) {
+        const auto repeated = [&](const char* name, int64_t width) {
+          return b.broadcast(b.graph().input(name, {f32, {2, 1, 6, width}}), {2, 3, 6, width});
+        };
+        const Value q = heads_input(b, "q"), k = b.transpose(repeated("k", 8), {0, 1, 3, 2});
+        return b.matmul(b.softmax(b.matmul(q, k), -1), repeated("v", 5));
+      },
+      "attention");
+  check_recognised(
+      [&](ops::Build& b) {
+        const auto heads = [&](const char* name, int64_t width) {
+          return b.graph().input(name, {f32, {6, 7, width}});
+        };
+        return b.matmul(b.softmax(b.matmul(heads("q", 8), heads("k", 8), false, true), -1), heads("v", 5));
+      },
+      "attention");
 }
