@@ -225,7 +225,11 @@ class AttentionFinder {
     if (f.k_shape.rank() != rank || v.shape.rank() != rank || f.scores.rank() != 4 || !q.dtype.is_float())
       return false;
     if (rank == 3) {
-      if (!q.shape.is_static() || !f.k_shape.is_static() || !f.scores.is_static()) return false;
+      if (!q.shape.is_static() || !v.shape.is_static() || !f.scores.is_static()) return false;
+      // Wider ones are no heads, and products alone are faster (0.9 of the time at 256, 0.6 to 0.75 from 512
+      // on).
+      constexpr int64_t widest = 128;
+      if (q.shape.back().size() > widest || v.shape.back().size() > widest) return false;
       if (q.shape[0] != f.scores[0] * f.scores[1]) return false;
     } else if (rank != 4 || f.scores != Shape{q.shape[0], q.shape[1], q.shape[2], f.k_shape[2]}) {
       return false;

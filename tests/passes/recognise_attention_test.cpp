@@ -224,6 +224,11 @@ TEST_CASE("attention is recognised where all samples' heads are one axis of its 
           },
           "attention");
   }
+  // Too wide for heads.
+  check_left([](ops::Build& b) {
+    const auto wide = [&](const char* name) { return b.graph().input(name, {f32, {2, 6, 300}}); };
+    return b.matmul(b.softmax(b.matmul(wide("q"), wide("k"), false, true), -1), wide("v"));
+  });
   // Another order of the axes is none of heads.
   check_left([&](ops::Build& b) {
     const Value x = b.reshape(b.matmul(all_heads(b, "q"), all_heads(b, "k"), false, true), {6, 3, 2, 6});
