@@ -233,8 +233,6 @@ Array TokenGraph::bias_of(const Node& node) {
   for (size_t k = 0; k < parts; ++k)
     if (form.backward || axis(node.operands[k]) != (form.packed ? 1 : 2))
       refuse(node, "attends to something else than the tokens before");
-  if (!form.packed && graph_.type(node.operands[1]).shape[3] != graph_.type(node.operands[2]).shape[3])
-    refuse(node, "has values of another width than keys, which a cache does not keep");
   const bool causal = node.attributes.flag("causal");
   if (node.operands.size() == parts) {
     if (!causal) refuse(node, "looks at later tokens, too");

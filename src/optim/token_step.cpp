@@ -56,7 +56,14 @@ class TokenStep {
     const int64_t both = ops::attention_form(attention)->packed
                              ? first[2].size() - attention.attributes.integer("heads")
                              : 2 * from_.type(attention.operands[1]).shape[1].size();
-    return {narrow_ ? bf16 : f32, {shape_.pages * decode_page, both, first[3]}};
+    return {narrow_ ? bf16 : f32, {shape_.pages * decode_page, both, kept_width(attention)}};
+  }
+
+  /// Of keys and of values, the narrower of which are filled up with zeros.
+  int64_t kept_width(const Node& attention) const {
+    const bool packed = ops::attention_form(attention)->packed;
+    const int64_t keys = from_.type(attention.operands[0]).shape[3].size();
+    return packed ? keys : std::max(keys, from_.type(attention.operands[2]).shape[3].size());
   }
 
   /// An input of its own; what is stored narrow is seen wide.
@@ -179,13 +186,16 @@ class TokenStep {
     const auto layer = static_cast<size_t>(at - layers.begin());
     const DType dtype = from_.type(node.operands[0]).dtype, kept = narrow_ ? bf16 : f32;
     to_.set_origin(node.origin);
-    // [1, heads, count, width], or packed [1, count, heads, width] → [rows, tokens, heads, width]
+    const int64_t width = kept_width(node);
+    // [1, heads, count, width], or packed [1, count, heads, width] → [rows, tokens, heads, kept width]
     const auto by_rows = [&](size_t k) {
       Value x = emit(node.operands[k]);
       to_.set_origin(node.origin);
       if (!packed) x = b_.transpose(x, {0, 2, 1, 3});
-      const Shape& shape = b_.shape(x);
-      return b_.cast(b_.reshape(x, {shape_.rows, shape_.tokens, shape[2], shape[3]}), kept);
+      const Shape shape = b_.shape(x);
+      x = b_.cast(b_.reshape(x, {shape_.rows, shape_.tokens, shape[2], shape[3]}), kept);
+      const std::vector<int64_t> none(4, 0), more = {0, 0, 0, width - shape[3].size()};
+      return more[3] == 0 ? x : to_.add("pad", {x}, {{"low", none}, {"high", more}});
     };
     Value q = by_rows(0), both;
     if (packed) {
@@ -199,12 +209,18 @@ class TokenStep {
     const Value written = to_.add("scatter_rows", {caches_[layer], slots_, both});
     written_[layer] = written;
     const Shape all = b_.shape(q);
+    const double scale = ops::attention_scale(node.attributes, from_.type(node.operands[0]).shape[3].size());
     std::vector<Value> operands = {q, written, pages_, positions_};
     if (const Array& bias = whole_.biases()[layer]; !bias.empty()) operands.push_back(weight(bias, false));
-    Value y = to_.add("paged_attention", operands,
-                      {{"page", decode_page}, {"scale", node.attributes.number("scale")}});
+    Value y = to_.add("paged_attention", operands, {{"page", decode_page}, {"scale", scale}});
     y = b_.cast(b_.reshape(y, {1, count(false), all[2], all[3]}), dtype);
-    return packed ? y : b_.transpose(y, {0, 2, 1, 3});
+    if (packed) return y;
+    const int64_t own = node.types[0].shape[3].size();
+    if (own < width) {
+      const std::vector<int64_t> starts(4, 0), ends = {1, count(false), all[2].size(), own};
+      y = to_.add("slice", {y}, {{"starts", starts}, {"ends", ends}});
+    }
+    return b_.transpose(y, {0, 2, 1, 3});
   }
 
   Value heads_of(Value x, int64_t from, int64_t to) {

@@ -30,6 +30,7 @@ struct Changes {
   std::function<Value(ops::Build&, Value x)> between = {};      // [1, length, width], before attention
   std::function<Value(ops::Build&, Value logits)> behind = {};  // [1, length, vocabulary]
   bool attention_first = false;                                 // it stands in front of what it is added to
+  int64_t value_width = kHead;                                  // of a head
 };
 
 Value causal(ops::Build& b, Value scores) {
@@ -84,18 +85,19 @@ Graph written(int64_t length, const Changes& changes = {}) {
     Value in = graph.add("layer_norm", {x, weight(b, {kWidth}, stream), weight(b, {kWidth}, stream + 1)},
                          {{"axis", int64_t{2}}});
     if (changes.between) in = changes.between(b, in);
-    const auto heads = [&](int64_t count, uint64_t own) {
-      const Value all = b.reshape(linear(b, in, count * kHead, own), {1, length, count, kHead});
+    const auto heads = [&](int64_t count, uint64_t own, int64_t width = kHead) {
+      const Value all = b.reshape(linear(b, in, count * width, own), {1, length, count, width});
       return b.transpose(all, {0, 2, 1, 3});
     };
+    const int64_t width = changes.value_width;
     const Shape shape{1, kHeads, length, kHead};
     const Value q = rotated(b, heads(kHeads, stream + 2));
     const Value k = b.broadcast(rotated(b, heads(1, stream + 3)), shape);
-    const Value v = b.broadcast(heads(1, stream + 4), shape);
+    const Value v = b.broadcast(heads(1, stream + 4, width), {1, kHeads, length, width});
     Value scores = b.mul(b.matmul(q, b.transpose(k, {0, 1, 3, 2})), 0.4);
     scores = changes.mask ? changes.mask(b, scores) : causal(b, scores);
     const Value mixed = b.transpose(b.matmul(b.softmax(scores, -1), v), {0, 2, 1, 3});
-    const Value attended = linear(b, b.reshape(mixed, {1, length, kWidth}), kWidth, stream + 5);
+    const Value attended = linear(b, b.reshape(mixed, {1, length, kHeads * width}), kWidth, stream + 5);
     x = changes.attention_first ? b.add(attended, x) : b.add(x, attended);
     x = b.add(x, b.unary("tanh", linear(b, x, kWidth, stream + 6)));
   }
@@ -220,6 +222,11 @@ TEST_CASE("a graph of whole texts goes on with rows of any lengths as it does wi
 TEST_CASE("each layer has keys and values of its own, in whatever order they are reached") {
   const Changes changes{.attention_first = true};
   check_steps(changes, changes);
+}
+
+TEST_CASE("values of another width than keys are kept beside them") {
+  for (const int64_t width : {kHead - 3, kHead + 5})
+    check_steps({.value_width = width}, {.value_width = width});
 }
 
 TEST_CASE("windows, and numbers that are added by distance, go along with each token") {
