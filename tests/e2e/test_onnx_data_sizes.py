@@ -171,16 +171,17 @@ def test_regions_are_gathered_by_level_as_torchvision_writes_it(answers, tmp_pat
             node("Expand", [own("places"), own("to")], [own("indices")]),
             node("ScatterElements", [f"r{level}", own("indices"), own("rows")], [f"r{level + 1}"], axis=0),
         ]
-    nodes += [node("ScatterND", ["r2", "minus_column", "nines"], ["y"]), node("Equal", ["count", "two"], ["are_two"])]
-    constants = {"two": [2], "flat": [-1], "three": [3], "one": [1], "minus": [-1, -1], "ones": [1, 1], "minus_column": [[-1]]}
+    nodes += [node("ScatterND", ["r2", "minus_column", "nines"], ["y"]), node("Equal", ["count", "two"], ["are_two"]),
+              node("Equal", ["count", "below"], ["never"])]
+    constants = {"two": [2], "below": -3, "flat": [-1], "three": [3], "one": [1], "minus": [-1, -1], "ones": [1, 1], "minus_column": [[-1]]}
     save(
-        tmp_path / "levels.onnx", nodes, [("s", F, ["n"])], [("r2", F, ["found", 3]), ("y", F, ["found", 3]), ("are_two", B, [1])],
+        tmp_path / "levels.onnx", nodes, [("s", F, ["n"])], [("r2", F, ["found", 3]), ("y", F, ["found", 3]), ("are_two", B, [1]), ("never", B, [1])],
         [(name, number(value)) for name, value in constants.items()] + [("limit", number(0.5, np.float32)), ("nines", np.full((1, 3), 9, np.float32))],
     )
     cases = [{"s": np.array(s, np.float32)} for s in ([1], [0, 0.2, 0, 0.9, 0.7, 0], [0, 0.1, 0.3, 0.2], [0.6] * 9, [0.1, 0.8])]
     for case, said in zip(cases, answers(tmp_path / "levels.onnx", cases)):
         found = np.repeat(case["s"][case["s"] != 0][:, None], 3, 1)
-        assert np.array_equal(np.array(said["r2"], np.float32), found) and said["are_two"] == [len(found) == 2]
+        assert np.array_equal(np.array(said["r2"], np.float32), found) and said["are_two"] == [len(found) == 2] and said["never"] == [False]
         found[-1] = 9
         assert np.array_equal(np.array(said["y"], np.float32), found)
 

@@ -53,10 +53,9 @@ Item as_constant(Graph& graph, const Item& item, const std::vector<Array>& array
 }
 
 /// Whether numbers are equal, where their bounds tell for all of them.
-std::optional<Array> decided(const std::vector<Item::Between>& sides) {
+std::optional<Array> decided(const std::vector<Item::Between>& sides, const Shape& shape) {
   if (sides.size() != 2) return std::nullopt;
   const Array &a = sides[0].least, &b = sides[1].least;
-  const Shape shape = a.count() == 1 ? b.shape() : a.shape();
   if (a.count() != 1 && b.count() != 1 && a.shape() != b.shape()) return std::nullopt;
   Array equal(boolean, shape);
   for (int64_t i = 0; i < equal.count(); ++i) {
@@ -124,7 +123,8 @@ void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
     most[at].value = call.graph.constant(sides.back().most);
   }
   if (any && call.node.op_type == "Equal" && call.node.domain.empty())
-    if (const auto equal = decided(sides)) results[0] = Item(call.graph.constant(*equal));
+    if (const auto equal = decided(sides, call.graph.type(results[0].value).shape))
+      results[0] = Item(call.graph.constant(*equal));
   if (!any || !grows(call)) return;
   const std::optional<Items> low = folded(call.graph, least, write), high = folded(call.graph, most, write);
   if (!low || !high) return;
