@@ -5,13 +5,12 @@
 #include "base/format.h"
 #include "base/number_from.h"
 #include "base/words.h"
+#include "session/sizes.h"
 
 namespace millrace::cli {
 
 Bindings parse_sizes(const std::string& text, const std::vector<SessionValue>& inputs) {
-  std::set<std::string> known;
-  for (const SessionValue& input : inputs)
-    for (const Dim& dim : input.type.shape) known.insert(dim.names().begin(), dim.names().end());
+  const std::set<std::string> known = named_dimensions(inputs);
   Bindings sizes;
   for (std::string& part : split_list(text)) {
     part.erase(0, part.find_first_not_of(' '));

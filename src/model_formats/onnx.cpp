@@ -11,6 +11,7 @@
 #include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
 #include "session/format.h"
+#include "session/sizes.h"
 
 namespace millrace {
 namespace {
@@ -61,9 +62,7 @@ void find_data_axes(const onnx::Model& model, SessionModel& session) {
   if (!may_depend_on_data(model.graph) && model.functions.empty()) return;
   for (const int64_t example : {2, 64, 1}) {
     Bindings sizes;
-    for (const SessionValue& input : session.inputs)
-      for (const Dim& dim : input.type.shape)
-        for (const std::string& name : dim.names()) sizes[name] = example;
+    for (const std::string& name : named_dimensions(session.inputs)) sizes[name] = example;
     try {
       const onnx::Imported imported = read_for(model, session.inputs, sizes);
       for (size_t i = 0; i < imported.outputs.size(); ++i)
@@ -83,10 +82,7 @@ void find_shapes(const onnx::Model& model, SessionModel& session) {
   for (size_t i = 0; i < session.outputs.size(); ++i)
     if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
   if (unsaid.empty()) return;
-  std::set<std::string> names;
-  for (const SessionValue& input : session.inputs)
-    for (const Dim& dim : input.type.shape)
-      for (const std::string& name : dim.names()) names.insert(name);
+  const std::set<std::string> names = named_dimensions(session.inputs);
   for (const int64_t size : {2, 64}) {
     Bindings first, second;
     for (const std::string& name : names) {

@@ -9,6 +9,7 @@
 #include "model_formats/mill.h"
 #include "model_formats/sized_text.h"
 #include "runtime/ready.h"
+#include "session/sizes.h"
 #include "session/summary.h"
 
 namespace millrace::mill {
@@ -326,9 +327,7 @@ OpenGraph learn_from(const Examples& examples, const SessionModel& model, Compil
 }  // namespace
 
 OpenGraph learn_graph(const SessionModel& model, const CompileOptions& compile, Weights& weights) {
-  std::set<std::string> names;
-  for (const SessionValue& input : model.inputs)
-    for (const Dim& dim : input.type.shape) names.insert(dim.names().begin(), dim.names().end());
+  const std::set<std::string> names = named_dimensions(model.inputs);
   OpenGraph open;
   if (names.empty()) return open;
   for (const Examples& examples : {std::cref(kExamples), std::cref(kFewer)}) {

@@ -271,9 +271,8 @@ Array TokenGraph::bias_of(ByDistance heads) const {
   const bool none = longer_ ? longer_->biases_[biases_.size()].empty() : nothing;
   if (none && !nothing)
     fail<InputError>(
-        "what attention adds to scores depends on how long the whole text is (texts of {} tokens, and of "
-        "{}): "
-        "give the length that the model was made for",
+        "what attention adds to scores depends on how long the whole text is (texts of {} tokens, and "
+        "of {}): give the length that the model was made for",
         longer_->length_, length_);
   if (none) return {};
   Array bias(f32, {static_cast<int64_t>(heads.size()), static_cast<int64_t>(distances)});

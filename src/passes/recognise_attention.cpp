@@ -143,14 +143,14 @@ class AttentionFinder {
         mask.low = low.value_or(0);
         if (!hides(mask, graph_.type(scores))) return false;
       }
-      mask.all_heads = shape.rank() == 3 && shape_of(mask).rank() == 3 && shape_of(mask)[0] != 1;
+      mask.all_heads = shape.rank() == 3 && type_of(mask).shape.rank() == 3 && type_of(mask).shape[0] != 1;
       found.masks.push_back(mask);
       scores = node.operands[side];
     }
   }
 
-  const Shape& shape_of(const Mask& mask) const {
-    return graph_.type(mask.added.valid() ? mask.added : mask.hidden).shape;
+  const Type& type_of(const Mask& mask) const {
+    return graph_.type(mask.added.valid() ? mask.added : mask.hidden);
   }
 
   /// A product, behind factors and masks.
@@ -235,7 +235,7 @@ class AttentionFinder {
       return false;
     }
     for (const Mask& mask : f.masks) {
-      const Type& type = graph_.type(mask.added.valid() ? mask.added : mask.hidden);
+      const Type& type = type_of(mask);
       if (type.shape.rank() > 4 || (mask.added.valid() && type.dtype != q.dtype)) return false;
     }
     for (int d = 0; d < rank - 1; ++d)

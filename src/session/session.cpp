@@ -280,10 +280,7 @@ std::future<std::vector<Array>> Session::run_async(std::vector<Array> inputs,
 }
 
 void Session::prepare(const Bindings& sizes) const {
-  std::set<std::string> known;
-  for (const SessionValue& input : impl_->model.inputs)
-    for (const Dim& dim : input.type.shape)
-      for (const std::string& name : dim.names()) known.insert(name);
+  const std::set<std::string> known = named_dimensions(impl_->model.inputs);
   for (const auto& [name, size] : sizes)
     if (!known.contains(name))
       fail<InputError>("the model has no dimension '{}'{}", name,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
-#include <millrace/type.h>
+#include <millrace/session.h>
 
 #include "base/format.h"
 
@@ -15,6 +17,14 @@ inline int64_t next_size(int64_t size) {
   int64_t power = 1;
   while (power < size) power *= 2;
   return power >= 4 && power / 4 * 3 >= size ? power / 4 * 3 : power;
+}
+
+/// The names of the dimensions that values have, each once.
+inline std::set<std::string> named_dimensions(const std::vector<SessionValue>& values) {
+  std::set<std::string> names;
+  for (const SessionValue& value : values)
+    for (const Dim& dim : value.type.shape) names.insert(dim.names().begin(), dim.names().end());
+  return names;
 }
 
 /// "batch 8, length 64"
