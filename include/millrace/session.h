@@ -64,6 +64,9 @@ struct SessionModel {
   /// and behind all outputs stands one more for each of these, i64[]: how much of it counts. InputError for
   /// sizes that the model cannot have. One at a time calls it.
   std::function<Graph(const Bindings&)> graph;
+  /// Of a model that lies in a file that is mapped: IoError when that is no longer as it was. Called after
+  /// runs, once a millisecond at most. Empty: it lies in memory.
+  std::function<void()> require_unchanged;
   /// What its graph for these sizes was made by beside their sums and products (a smaller one of two, whether
   /// two are equal), a line each: where these lines differ the graph may be another one. Empty: nothing.
   std::function<std::vector<std::string>(const Bindings&)> decisions;

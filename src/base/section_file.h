@@ -55,6 +55,8 @@ class SectionFile {
   /// InputError for the first section whose checksum is wrong.
   void verify() const;
   const std::string& name() const { return name_; }
+  /// IoError when the file was written to or cut short since it was opened.
+  void require_unchanged() const { require_mapped_file(file_.bytes().data()); }
   /// The same for a file that is opened twice, and for no other one: which it is, when it was written, and
   /// the checksum of its table.
   const std::string& identity() const { return identity_; }

@@ -76,7 +76,11 @@ class Artifact {
     const auto offered = codegen::offer_objects(objects());
     const auto constants =
         std::make_shared<const OfferedConstants>(offered_constants(same_cpu && same_kernels));
-    model.graph = [self, offered, constants](const Bindings& sizes) { return self->graph(sizes); };
+    model.require_unchanged = [self] { self->file_.require_unchanged(); };
+    model.graph = [self, offered, constants](const Bindings& sizes) {
+      self->file_.require_unchanged();
+      return self->graph(sizes);
+    };
     return model;
   }
 

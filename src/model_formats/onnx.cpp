@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "model_formats/onnx_decode.h"
+#include "onnx/external_files.h"
 #include "onnx/import/import.h"
 #include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
+#include "plan/constants.h"
 #include "session/format.h"
 #include "session/sizes.h"
 
@@ -45,8 +48,9 @@ bool may_depend_on_data(const onnx::GraphProto& graph) {
 
 /// The model read for these sizes of its inputs; its outputs are tensors.
 onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue>& inputs,
-                        const Bindings& sizes) {
+                        const Bindings& sizes, const std::shared_ptr<onnx::ExternalFiles>& files = nullptr) {
   onnx::ImportOptions options;
+  options.files = files;
   for (const SessionValue& input : inputs)
     options.inputs[input.name] = {input.type.dtype, input.type.shape.specialise(sizes)};
   onnx::Imported imported = onnx::import_model(model, options);
@@ -138,8 +142,12 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   session.decisions = [model, inputs = session.inputs](const Bindings& sizes) {
     return read_for(*model, inputs, sizes).decisions;
   };
-  session.graph = [model, inputs = session.inputs, outputs = session.outputs, path](const Bindings& sizes) {
-    onnx::Imported imported = read_for(*model, inputs, sizes);
+  const auto files = std::make_shared<onnx::ExternalFiles>();
+  session.require_unchanged = [files] { files->require_unchanged(); };
+  session.graph = [model, files, inputs = session.inputs, outputs = session.outputs,
+                   path](const Bindings& sizes) {
+    onnx::Imported imported = read_for(*model, inputs, sizes, files);
+    require_mapped_file(model->mapped);  // or the weights of some sizes would be others'
     Graph& graph = imported.graph;
     // The model's outputs, and behind them, of each whose size depends on data, that size.
     std::vector<Value> values, counts;
@@ -168,7 +176,8 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     values.insert(values.end(), counts.begin(), counts.end());
     names.insert(names.end(), count_names.begin(), count_names.end());
     graph.set_outputs(std::move(values), std::move(names));
-    return std::move(imported.graph);
+    // Its constants were read for it alone.
+    return share_constants(graph);
   };
   return session;
 }

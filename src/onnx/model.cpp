@@ -297,6 +297,7 @@ Model read_model(const std::filesystem::path& path) {
   Model model =
       parse_model({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()}, path.string());
   model.folder = path.parent_path();
+  model.mapped = file->bytes().data();
   model.bytes = std::move(file);
   return model;
 }

@@ -41,6 +41,7 @@ struct Texts {
   std::vector<std::string> values;
 };
 
+class ExternalFiles;
 struct GraphProto;
 
 /// An AttributeProto.
@@ -103,6 +104,7 @@ struct Model {
   std::vector<FunctionProto> functions;
   std::filesystem::path folder;       // what external data is relative to
   std::shared_ptr<const void> bytes;  // keeps what is pointed at alive
+  const void* mapped = nullptr;       // where the file is
 };
 
 /// Reads a file. IoError when it cannot be read, InputError when it is no ONNX model or damaged.
@@ -119,8 +121,10 @@ std::optional<DType> dtype_of(int64_t data_type);
 /// "float16", "uint4": ONNX's word.
 std::string data_type_name(int64_t data_type);
 /// The elements. InputError when there are more or fewer than the shape says, when the type is none of
-/// Millrace's, or when external data is not there or lies outside of the model's folder.
-Array array_of(const TensorProto& tensor, const std::filesystem::path& folder);
+/// Millrace's, or when external data is not there or lies outside of the model's folder. With `files` large
+/// external data is not copied: the array lies in one of them, and nobody may write to it.
+Array array_of(const TensorProto& tensor, const std::filesystem::path& folder,
+               ExternalFiles* files = nullptr);
 /// The same of a sparse tensor, made dense. InputError also when it would have more than 2^28 elements.
 Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder);
 /// The texts of a tensor. InputError when there are more or fewer than its shape says.

@@ -7,8 +7,8 @@
 #include <millrace/scalar.h>
 
 #include "base/format.h"
-#include "base/mapped_file.h"
 #include "base/wire.h"
+#include "onnx/external_files.h"
 #include "onnx/model.h"
 
 namespace millrace::onnx {
@@ -19,6 +19,9 @@ constexpr std::array<const char*, kDataTypes> kNames = {
     "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
     "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
     "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
+
+// Smaller external data is copied, so that it is in memory at once.
+constexpr int64_t kLeastMapped = 4096;
 
 std::string told(const TensorProto& tensor) {
   return tensor.name.empty() ? "a tensor" : fmt::format("the tensor '{}'", tensor.name);
@@ -97,9 +100,9 @@ int64_t number_of(const TensorProto& tensor, const char* key, int64_t fallback) 
   }
 }
 
-/// A tensor's external data, of so many bytes, in `file`, which it maps.
+/// A tensor's external data, of so many bytes, in a file that it opens.
 std::string_view external_data(const TensorProto& tensor, const std::filesystem::path& folder, int64_t bytes,
-                               MappedFile& file) {
+                               ExternalFiles& files, std::shared_ptr<const MappedFile>& file) {
   const auto location = tensor.external.find("location");
   if (location == tensor.external.end())
     fail<InputError>("{} lies outside of the model, but where is not said", told(tensor));
@@ -107,13 +110,13 @@ std::string_view external_data(const TensorProto& tensor, const std::filesystem:
   if (relative.is_absolute() || relative.lexically_normal().string().starts_with(".."))
     fail<InputError>("{} lies in '{}', outside of the model's folder; move the file there", told(tensor),
                      location->second);
-  file = MappedFile(folder / relative);
-  const auto size = static_cast<int64_t>(file.bytes().size());
+  file = files.open(folder / relative);
+  const auto size = static_cast<int64_t>(file->bytes().size());
   const int64_t offset = number_of(tensor, "offset", 0), length = number_of(tensor, "length", bytes);
   if (offset < 0 || length != bytes || offset > size || length > size - offset)
     fail<InputError>("{}: '{}' has no {} bytes from {} on for it (is the file whole?)", told(tensor),
                      location->second, bytes, offset);
-  return {reinterpret_cast<const char*>(file.bytes().data()) + offset, static_cast<size_t>(bytes)};
+  return {reinterpret_cast<const char*>(file->bytes().data()) + offset, static_cast<size_t>(bytes)};
 }
 
 /// The bytes that a tensor brings with it, at most: so a small file asks for no large memory.
@@ -143,7 +146,7 @@ std::string data_type_name(int64_t data_type) {
              : fmt::format("type {}", data_type);
 }
 
-Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
+Array array_of(const TensorProto& tensor, const std::filesystem::path& folder, ExternalFiles* files) {
   const std::optional<DType> dtype = dtype_of(tensor.data_type);
   if (!dtype)
     fail<InputError>("{} is of {}, which Millrace does not compute with", told(tensor),
@@ -154,12 +157,17 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
   if (tensor.external.empty() && static_cast<size_t>(type.bytes()) > 4 * bytes_at_hand(tensor))
     fail<InputError>("{} says that its shape is {}, but holds fewer elements", told(tensor),
                      type.shape.str());
-  Array array(type);
   const bool several = dtype->bits < 8 && !dtype->is_bool();  // in a byte
   const bool external = !tensor.external.empty(), as_they_lie = external || !tensor.raw.empty();
-  const int64_t size = several ? (array.count() * dtype->bits + 7) / 8 : array.bytes();
-  MappedFile file;
-  const std::string_view bytes = external ? external_data(tensor, folder, size, file) : tensor.raw;
+  const int64_t size = several ? (type.shape.count() * dtype->bits + 7) / 8 : type.bytes();
+  ExternalFiles closed_again;
+  std::shared_ptr<const MappedFile> file;
+  const std::string_view bytes =
+      external ? external_data(tensor, folder, size, files ? *files : closed_again, file) : tensor.raw;
+  if (external && files && !several && size >= kLeastMapped &&
+      reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype->bytes()) == 0)
+    return {type, const_cast<char*>(bytes.data()), std::const_pointer_cast<MappedFile>(file)};
+  Array array(type);
   if (several && as_they_lie)
     unpack(tensor, bytes, array);
   else if (several)
@@ -174,6 +182,7 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
     copy_integers(tensor, tensor.uint64s, array);
   else
     copy_integers(tensor, *dtype == i64 ? tensor.int64s : tensor.int32s, array);
+  if (external) require_mapped_file(bytes.data());
   return array;
 }
 

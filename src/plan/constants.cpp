@@ -1,6 +1,7 @@
 #include "plan/constants.h"
 
 #include <algorithm>
+#include <set>
 
 #include "target/shared_constants.h"
 
@@ -10,15 +11,26 @@ namespace {
 // Small ones are not worth a search.
 constexpr int64_t kLeastShared = 4096;
 
+/// Where the constants of a graph and of all graphs within it lie.
+void add_constants(const Graph& graph, std::set<const void*>& places) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (const Array* const constant = graph.constant_value({i, 0})) places.insert(constant->data());
+    if (graph.node(i).body) add_constants(*graph.node(i).body, places);
+  }
+}
+
 }  // namespace
 
-Graph share_constants(const Graph& graph) {
+Graph share_constants(const Graph& graph, const Graph* given) {
+  std::set<const void*> others;
+  if (given) add_constants(*given, others);
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
     const Array* const constant = graph.constant_value({i, 0});
     if (!constant || constant->bytes() < kLeastShared) return false;
     rewrite.graph().set_origin(graph.node(i).origin);
-    rewrite.set({i, 0}, rewrite.graph().constant(shared_constant(*constant)));
+    const bool nobodys = !others.contains(constant->data());
+    rewrite.set({i, 0}, rewrite.graph().constant(shared_constant(*constant, nobodys)));
     return true;
   });
   return rewrite.finish();

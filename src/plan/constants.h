@@ -8,7 +8,8 @@
 namespace millrace {
 
 /// The same graph, whose constants are in memory once, whichever graphs have them (shared_constant()).
-Graph share_constants(const Graph& graph);
+/// `given`: a graph whose constants others may write to; null: nobody writes to any.
+Graph share_constants(const Graph& graph, const Graph* given = nullptr);
 
 /// Lets go of constants that all launches have in a form of their own. Their values lack memory then.
 void release_packed_constants(Plan& plan);

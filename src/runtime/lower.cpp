@@ -112,7 +112,7 @@ class Lowering {
     Graph lowered = pass(drop_bytes);
     if (keep_) now_.lowered = std::make_shared<const Graph>(lowered);
     // What is ready may lie in a file, which all map: it is not copied.
-    if (!options_.ready) lowered = share_constants(lowered);
+    if (!options_.ready) lowered = share_constants(lowered, &graph_);
     const auto lowered_at = std::chrono::steady_clock::now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
     now_.passes.push_back({"layout", seconds_since(lowered_at), laid_out.graph.size()});

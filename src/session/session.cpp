@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -22,6 +23,9 @@
 
 namespace millrace {
 namespace {
+
+// A look takes a microsecond, as the run of a small network does; in nanoseconds.
+constexpr int64_t kBetweenLooks = 1'000'000;
 
 /// InputError where a dimension that may be filled up is not the first one.
 void require_first(const SessionModel& model) {
@@ -80,6 +84,7 @@ struct Session::Impl {
   const SessionModel& model;
   const int threads;
   std::atomic<int> running{0};
+  std::atomic<int64_t> look_next{0};  // after the file; nanoseconds of the steady clock
   std::shared_ptr<AsyncRuns::Owner> owner;
   /// Inputs of these types have these sizes, and are run as those.
   struct Asked {
@@ -106,6 +111,15 @@ struct Session::Impl {
     for (size_t i = 0; i < inputs.size(); ++i)
       bind_dimensions(model.inputs[i].name, model.inputs[i].type, inputs[i], sizes);
     return sizes;
+  }
+
+  /// Throws away what was computed of a file that was written to meanwhile, or cut short.
+  void require_unchanged() {
+    if (!model.require_unchanged) return;
+    const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+    if (now < look_next.load(std::memory_order_relaxed)) return;
+    model.require_unchanged();
+    look_next.store(now + kBetweenLooks, std::memory_order_relaxed);
   }
 
   /// The sizes that are run for these. With `mutex` held.
@@ -220,6 +234,7 @@ struct Session::Impl {
     const Running now(running);
     program.set_threads(threads > 0 ? std::max(threads / now.count(), 1) : 0);
     program.run(cancel);
+    require_unchanged();
     finish(program, results, place);
     return results;
   }

@@ -141,7 +141,7 @@ Array shared_form(const Array& constant, const std::string& form, const Type& ty
   return view_of(keep(key, std::move(array)));
 }
 
-Array shared_constant(const Array& constant) {
+Array shared_constant(const Array& constant, bool nobodys) {
   if (constant.empty()) return constant;
   {
     const std::lock_guard lock(store().mutex);
@@ -150,7 +150,7 @@ Array shared_constant(const Array& constant) {
   const Key key{constant.type().str(), digest_of(constant), ""};
   std::shared_ptr<Array> kept = find(key);
   if (!kept) {
-    kept = keep(key, constant.clone());
+    kept = keep(key, nobodys ? constant : constant.clone());
     const std::lock_guard lock(store().mutex);
     store().digests[kept->data()] = std::get<Digest>(key);
   }

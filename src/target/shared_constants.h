@@ -16,8 +16,8 @@ namespace millrace {
 Array shared_form(const Array& constant, const std::string& form, const Type& type,
                   const std::function<void(Array& array)>& make);
 
-/// The constant itself: a copy, as whoever gave it may write to his.
-Array shared_constant(const Array& constant);
+/// The constant itself: a copy, as whoever gave it may write to his, but where that is nobody's.
+Array shared_constant(const Array& constant, bool nobodys = false);
 
 /// Bytes of all that the two above have given and somebody still has.
 int64_t shared_constant_bytes();

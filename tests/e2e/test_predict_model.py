@@ -234,3 +234,18 @@ def test_a_prediction_into_a_file_goes_on_where_it_was_stopped(binary, millrace,
     # Other options: what was kept is of no use.
     partial.write_bytes(b"of another program")
     assert "begun anew" in millrace(*command, out, "--force").stderr
+
+
+def test_weights_in_a_file_of_their_own(millrace, tmp_path):
+    generator = np.random.default_rng(3)
+    weights = [("w", generator.standard_normal((48, 64), np.float32)), ("t", generator.standard_normal((100, 48), np.float32)), ("b", np.ones(3, np.float32))]
+    nodes = [node("Gather", ["t", "i"], ["e"]), node("MatMul", ["e", "w"], ["p"]), node("Slice", ["p", "from", "to"], ["q"]), node("Add", ["q", "b"], ["y"])]
+    sizes = [("from", np.array([0, 0])), ("to", np.array([1 << 40, 3]))]
+    inside = save(tmp_path / "inside.onnx", nodes, [("i", 7, ["batch"])], [("y", 1, ["batch", 3])], weights + sizes)
+    outside = tmp_path / "outside.onnx"
+    onnx.save_model(onnx.load(inside), outside, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    np.save(tmp_path / "i.npy", np.array([5, 99, 0]))
+    said = [[json.loads(line)["y"] for line in millrace("predict", model, tmp_path / "i.npy", "--json").stdout.splitlines()] for model in (inside, outside)]
+    assert said[0] == said[1]
+    table, product = (array for _, array in weights[1::-1])
+    np.testing.assert_allclose(np.array(said[1]), (table[[5, 99, 0]] @ product)[:, :3] + 1, rtol=1e-4)

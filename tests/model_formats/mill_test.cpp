@@ -1,9 +1,13 @@
 #include "model_formats/mill.h"
 
+#include <chrono>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -336,6 +340,24 @@ TEST_CASE("packed weights that cannot be are refused") {
       CHECK(Session::load(other).run({{mill_pictures(1)}}).size() == 1);
     else
       CHECK_THROWS_WITH_AS(Session::load(other), doctest::Contains("is damaged"), InputError);
+  }
+}
+
+TEST_CASE("a built model that is written to or cut short while it is open gives no more results") {
+  for (const bool cut : {false, true}) {
+    CAPTURE(cut);
+    testing::TempFolder folder;
+    const std::filesystem::path path = mill_built(folder, mill_lenet());
+    const Session session = Session::load(path);
+    const Array x = mill_pictures(4);
+    (void)session.run({{x}});
+    if (cut)
+      std::filesystem::resize_file(path, 4096);
+    else
+      std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(4096) << "something else";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it looks once a millisecond
+    CHECK_THROWS_WITH_AS((void)session.run({{x}}), doctest::Contains(path.c_str()), IoError);
+    CHECK_THROWS_AS((void)session.run({{mill_pictures(3)}}), IoError);
   }
 }
 

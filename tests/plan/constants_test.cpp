@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <doctest/doctest.h>
+#include <memory>
 #include <vector>
 
 #include <millrace/graph.h>
+#include <millrace/operator.h>
 #include <millrace/program.h>
 #include <millrace/random.h>
 
@@ -86,6 +88,27 @@ TEST_CASE("executables for other shapes share what they keep") {
     check_against_reference(product_of(256, false), two);
   }
   CHECK(shared_constant_bytes() == before);
+}
+
+TEST_CASE("constants that others may write to are copied, a body's too, and no others") {
+  Graph part;
+  part.set_outputs({part.constant(constants_numbers({64, 64}, 2))});
+  Graph given;
+  const Value a = given.constant(constants_numbers({64, 64}, 1));
+  const Value b = given.add_with_body(get_operator("fused"), {}, {}, std::make_shared<const Graph>(part));
+  given.set_outputs({a, b});
+  Graph lowered;  // as passes leave it, which have computed one
+  const Value c = lowered.constant(constants_numbers({64, 64}, 3));
+  lowered.set_outputs({lowered.constant(*given.constant_value(a)),
+                       lowered.constant(*part.constant_value(part.outputs()[0])), c});
+  const Graph shared = share_constants(lowered, &given), own = share_constants(lowered);
+  CHECK(shared == lowered);
+  for (size_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    const Array& before = *lowered.constant_value(lowered.outputs()[i]);
+    CHECK(shared.constant_value(shared.outputs()[i])->shares_memory(before) == (i == 2));
+  }
+  CHECK(own.constant_value(own.outputs()[2])->shares_memory(*lowered.constant_value(c)));
 }
 
 TEST_CASE("equal constants of a graph become one") {

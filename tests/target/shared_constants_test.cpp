@@ -51,6 +51,17 @@ TEST_CASE("who gave a constant may change his own afterwards") {
   CHECK_FALSE(shared_constant(mine).shares_memory(shared));
 }
 
+TEST_CASE("what nobody writes to is kept itself") {
+  const int64_t before = shared_constant_bytes();
+  {
+    const Array mine = shared_numbers(11), shared = shared_constant(mine, true);
+    CHECK(shared.shares_memory(mine));
+    CHECK(shared_constant(shared_numbers(11), true).shares_memory(mine));
+    CHECK(shared_constant_bytes() == before + 4000);
+  }
+  CHECK(shared_constant_bytes() == before);
+}
+
 TEST_CASE("forms are made once of equal constants, and by their names") {
   int made = 0;
   const int64_t before = shared_constant_bytes();

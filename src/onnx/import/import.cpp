@@ -242,7 +242,7 @@ class Importer : public NestedGraphs {
       if (tensor.is_text())
         scope.values[tensor.name] = Item::of(texts_of(tensor));
       else
-        scope.values[tensor.name] = graph().constant(array_of(tensor, model_.folder));
+        scope.values[tensor.name] = graph().constant(array_of(tensor, model_.folder, options_.files.get()));
     }
     for (const SparseTensorProto& tensor : from.sparse)
       if (!replaced(tensor.values.name))

@@ -18,6 +18,8 @@ struct ImportOptions {
   /// Types of the model's inputs. Those that are not given are as the model says, if it says all sizes. An
   /// input that is an initialiser too is that, unless its type is given.
   std::map<std::string, Type> inputs = {};
+  /// Where large external data is to lie, rather than be copied; null: nowhere. Nobody may write to it.
+  std::shared_ptr<ExternalFiles> files = nullptr;
   /// The model is to be trained on.
   std::optional<Learning> learning = std::nullopt;
 };
