@@ -46,6 +46,8 @@ struct DecodeModel {
   std::function<Graph(const DecodeShape&)> graph;
   std::vector<Array> weights;
   CompileOptions compile;
+  /// As of a SessionModel.
+  std::function<void()> require_unchanged;
 };
 
 struct DecoderOptions {

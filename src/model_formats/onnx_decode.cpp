@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/format.h"
 #include "base/words.h"
+#include "onnx/external_files.h"
 #include "onnx/import/import.h"
 #include "onnx/models/texts.h"
 #include "onnx/models/trainable.h"
@@ -117,13 +119,27 @@ size_t logits_among(const Graph& graph, int64_t length) {
       found.empty() ? "none" : std::to_string(found.size()), length);
 }
 
+/// Its weights, for all lengths that it is read for.
+std::map<std::string, Array> weights_of(const onnx::Model& model, onnx::ExternalFiles& files) {
+  constexpr int64_t least = 4096;  // bytes; smaller ones are read each time
+  std::map<std::string, Array> weights;
+  for (const onnx::TensorProto& tensor : model.graph.initialisers) {
+    if (tensor.is_text()) continue;
+    Array array = onnx::array_of(tensor, model.folder, &files);
+    if (array.bytes() >= least) weights.emplace(tensor.name, std::move(array));
+  }
+  return weights;
+}
+
 /// From i64 tokens [1, length] to the logits.
-Graph read_for(const onnx::Model& model, const std::vector<Part>& parts, int64_t length) {
+Graph read_for(const onnx::Model& model, const std::vector<Part>& parts,
+               const std::map<std::string, Array>& weights, int64_t length) {
   const Part& tokens = *std::find_if(
       parts.begin(), parts.end(), [](const Part& p) { return !p.past && p.role == onnx::TextRole::tokens; });
   const DType dtype = *onnx::dtype_of(tokens.info.data_type);
   onnx::ImportOptions options;
   options.inputs[tokens.info.name] = {dtype, {1, length}};
+  options.read = weights;
   const onnx::Imported imported = onnx::import_model(with_tokens_alone(model, parts, length), options);
   Graph graph;
   Value ids = graph.input("tokens", {i64, {1, length}});
@@ -134,10 +150,11 @@ Graph read_for(const onnx::Model& model, const std::vector<Part>& parts, int64_t
 }
 
 /// For the longest texts that the model takes, from 2 to `most` tokens.
-Graph read_for_longest(const onnx::Model& model, const std::vector<Part>& parts, int64_t most) {
+Graph read_for_longest(const onnx::Model& model, const std::vector<Part>& parts,
+                       const std::map<std::string, Array>& weights, int64_t most) {
   const auto read = [&](int64_t length) -> std::optional<Graph> {
     try {
-      return read_for(model, parts, length);
+      return read_for(model, parts, weights, length);
     } catch (const InternalError&) {
       throw;
     } catch (const Error&) {
@@ -145,7 +162,7 @@ Graph read_for_longest(const onnx::Model& model, const std::vector<Part>& parts,
     }
   };
   if (auto graph = read(most)) return std::move(*graph);
-  Graph longest = read_for(model, parts, kLeast);
+  Graph longest = read_for(model, parts, weights, kLeast);
   int64_t low = kLeast, high = most;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
@@ -175,13 +192,18 @@ DecodeModel decode_onnx(const std::filesystem::path& path, const DecoderOptions&
                          part.info.shape[0].size);
     }
     if (stated != 0 && stated < kLeast) fail<InputError>("texts of {} tokens: at least {}", stated, kLeast);
-    const Graph whole = stated > 0 ? read_for(model, parts, stated) : read_for_longest(model, parts, kUsual);
+    const auto files = std::make_shared<onnx::ExternalFiles>();
+    const std::map<std::string, Array> weights = weights_of(model, *files);
+    const Graph whole = stated > 0 ? read_for(model, parts, weights, stated)
+                                   : read_for_longest(model, parts, weights, kUsual);
     const int64_t length = whole.type(whole.inputs()[0]).shape[1].size();
     std::vector<Graph> shorter;
     if (open)
       for (const int64_t own : optim::compared_lengths(length))
-        shorter.push_back(read_for(model, parts, own));
-    return optim::decode_model(whole, shorter, {}, compile);
+        shorter.push_back(read_for(model, parts, weights, own));
+    DecodeModel made = optim::decode_model(whole, shorter, {}, compile);
+    made.require_unchanged = [files] { files->require_unchanged(); };
+    return made;
   } catch (const InternalError&) {
     throw;
   } catch (const Error& error) {

@@ -1,5 +1,6 @@
 #include <millrace/operator.h>
 
+#include "ops/body.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 
@@ -32,12 +33,14 @@ Array constant_of(Rewriter& rewrite, Value operand, const PassContext& context) 
 
 }  // namespace
 
-// Nodes whose operands are all constants are evaluated now.
+// Nodes whose operands are all constants are evaluated now. (What no output needs, such as a weight's
+// transpose that its product now reads as it was, would be evaluated for nothing.)
 Graph fold_constants(const Graph& graph, const PassContext& context) {
+  const std::vector<char> live = ops::needed_by(graph, graph.outputs());
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    bool constant = !node.operands.empty() && !grows(graph, node) && !may_not_end(node);
+    bool constant = live[i] && !node.operands.empty() && !grows(graph, node) && !may_not_end(node);
     int stored = 0;  // operands that are constants as they stand, not broadcast ones
     for (const Value& operand : node.operands) {
       const Value mapped = rewrite[operand];

@@ -12,6 +12,7 @@
 #include "session/executables.h"
 #include "session/format.h"
 #include "session/sizes.h"
+#include "session/unchanged_file.h"
 
 namespace millrace {
 namespace {
@@ -41,6 +42,7 @@ struct Decoder::Impl {
   };
 
   std::shared_ptr<const DecodeModel> model;
+  UnchangedFile file;
   int64_t longest = 0, pages_of_row = 0, pages = 0;
   std::vector<Array> caches;
   std::vector<Row> rows;
@@ -48,7 +50,8 @@ struct Decoder::Impl {
   std::map<std::tuple<int64_t, int64_t, bool>, Program> programs;
   std::map<std::string, std::string> choices;
 
-  Impl(std::shared_ptr<const DecodeModel> given, const DecoderOptions& options) : model(std::move(given)) {
+  Impl(std::shared_ptr<const DecodeModel> given, const DecoderOptions& options)
+      : model(std::move(given)), file(model ? model->require_unchanged : nullptr) {
     if (!model || !model->graph) fail<InputError>("a decoder's model lacks its graph");
     if (options.rows < 1) fail<InputError>("a decoder of {} rows: at least 1", options.rows);
     longest = options.longest == 0 ? model->longest : options.longest;
@@ -170,6 +173,7 @@ struct Decoder::Impl {
       last[r] = static_cast<int64_t>(r) * tokens + static_cast<int64_t>(own) - 1;
     }
     program.run();
+    file.require();
     const auto logits = std::as_const(program.output(0)).as<float>();
     for (size_t r = 0; r < rests.size(); ++r) {
       Rest& rest = rests[r];

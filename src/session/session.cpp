@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -19,13 +18,11 @@
 #include "session/async_runs.h"
 #include "session/executables.h"
 #include "session/sizes.h"
+#include "session/unchanged_file.h"
 #include "target/device.h"
 
 namespace millrace {
 namespace {
-
-// A look takes a microsecond, as the run of a small network does; in nanoseconds.
-constexpr int64_t kBetweenLooks = 1'000'000;
 
 /// InputError where a dimension that may be filled up is not the first one.
 void require_first(const SessionModel& model) {
@@ -84,7 +81,7 @@ struct Session::Impl {
   const SessionModel& model;
   const int threads;
   std::atomic<int> running{0};
-  std::atomic<int64_t> look_next{0};  // after the file; nanoseconds of the steady clock
+  UnchangedFile file;
   std::shared_ptr<AsyncRuns::Owner> owner;
   /// Inputs of these types have these sizes, and are run as those.
   struct Asked {
@@ -102,6 +99,7 @@ struct Session::Impl {
                         : static_cast<int64_t>(parse_bytes("a session's memory", options.memory))),
         model(executables.model()),
         threads(options.threads),
+        file(model.require_unchanged),
         owner(std::make_shared<AsyncRuns::Owner>(AsyncRuns::Owner{options.threads})) {}
 
   Bindings sizes_of(std::span<const Array> inputs) const {
@@ -111,15 +109,6 @@ struct Session::Impl {
     for (size_t i = 0; i < inputs.size(); ++i)
       bind_dimensions(model.inputs[i].name, model.inputs[i].type, inputs[i], sizes);
     return sizes;
-  }
-
-  /// Throws away what was computed of a file that was written to meanwhile, or cut short.
-  void require_unchanged() {
-    if (!model.require_unchanged) return;
-    const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-    if (now < look_next.load(std::memory_order_relaxed)) return;
-    model.require_unchanged();
-    look_next.store(now + kBetweenLooks, std::memory_order_relaxed);
   }
 
   /// The sizes that are run for these. With `mutex` held.
@@ -234,7 +223,7 @@ struct Session::Impl {
     const Running now(running);
     program.set_threads(threads > 0 ? std::max(threads / now.count(), 1) : 0);
     program.run(cancel);
-    require_unchanged();
+    file.require();
     finish(program, results, place);
     return results;
   }

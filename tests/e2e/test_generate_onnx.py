@@ -127,6 +127,14 @@ def test_a_model_with_keys_and_values_of_its_own_is_followed(millrace, tmp_path,
     assert len(narrow["tokens"]) == 3
 
 
+def test_weights_in_a_file_of_their_own_say_the_same(millrace, tmp_path):
+    write_model(tmp_path / "next.onnx")
+    (tmp_path / "apart").mkdir()
+    onnx.save_model(onnx.load(tmp_path / "next.onnx"), tmp_path / "apart/next.onnx", save_as_external_data=True, location="next.data", size_threshold=0)
+    one, other = (generated(millrace, tmp_path, path, "the king", "--tokenizer", "byte", "--tokens", 40) for path in ("next.onnx", "apart/next.onnx"))
+    assert one == other
+
+
 def test_a_file_that_is_not_there_is_said(millrace, tmp_path):
     assert "none.onnx: there is no such file" in millrace("generate", "none.onnx", "x", "--tokenizer", "byte", cwd=tmp_path, code=1).stderr
 

@@ -44,6 +44,24 @@ TEST_CASE("what depends on constants alone is evaluated when the graph is compil
   CHECK(test::count(result, "add") == 1);
 }
 
+TEST_CASE("what no output needs is not evaluated") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {3, 5}}), w = graph.constant(random_array({7, 5}, 1)),
+              turned = graph.add("transpose", {w}, {{"permutation", std::vector<int64_t>{1, 0}}});
+  graph.set_outputs({graph.add("matmul", {x, turned})});
+  static const Target target;
+  int evaluated = 0;
+  const PassContext context{target, "fp32", [&](const Graph& g, const Node& node, auto operands) {
+                              ++evaluated;
+                              return ref::evaluate_node(g, node, operands);
+                            }};
+  // The product reads the weights as they were.
+  const Graph simple = passes().at("simplify").run(graph, context);
+  REQUIRE(simple.node(simple.outputs()[0]).attributes.flag("transpose_b"));
+  (void)passes().at("fold").run(simple, context);
+  CHECK(evaluated == 0);
+}
+
 TEST_CASE("inference normalisation after a convolution becomes scaled weights and a bias") {
   Graph graph;
   ops::Build b(graph);

@@ -1,5 +1,8 @@
+#include <chrono>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <memory>
+#include <thread>
 
 #include <millrace/decoder.h>
 #include <millrace/error.h>
@@ -206,6 +209,20 @@ TEST_CASE("a model that looks at later tokens cannot be decoded") {
   const nn::Model encoder = nn::make_model("encoder", options);
   encoder.module->initialise(1);
   CHECK_THROWS_WITH_AS(Decoder(decode_of(encoder)), doctest::Contains("looks at later tokens"), InputError);
+}
+
+TEST_CASE("a step computes with a file as long as that is as it was") {
+  DecodeModel made = *decode_of(decoded_model("gpt"));
+  bool written = false;
+  made.require_unchanged = [&] {
+    if (written) throw IoError("it was changed");
+  };
+  Decoder decoder(std::make_shared<const DecodeModel>(made), {});
+  const std::vector<int32_t> ids = tokens_of(3, 1);
+  (void)decoder.step(std::vector<NewTokens>{{0, ids}});
+  written = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it looks once a millisecond
+  CHECK_THROWS_WITH_AS((void)decoder.step(std::vector<NewTokens>{{0, ids}}), "it was changed", IoError);
 }
 
 TEST_CASE("a step writes keys and values where the cache lies, and copies none of it") {

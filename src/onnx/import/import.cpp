@@ -239,8 +239,11 @@ class Importer : public NestedGraphs {
     for (const TensorProto& tensor : from.initialisers) {
       if (!names.insert(tensor.name).second) fail<InputError>("two initialisers are named '{}'", tensor.name);
       if (replaced(tensor.name)) continue;
+      const auto read = &from == &model_.graph ? options_.read.find(tensor.name) : options_.read.end();
       if (tensor.is_text())
         scope.values[tensor.name] = Item::of(texts_of(tensor));
+      else if (read != options_.read.end())
+        scope.values[tensor.name] = graph().constant(read->second);
       else
         scope.values[tensor.name] = graph().constant(array_of(tensor, model_.folder, options_.files.get()));
     }

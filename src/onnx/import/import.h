@@ -20,6 +20,8 @@ struct ImportOptions {
   std::map<std::string, Type> inputs = {};
   /// Where large external data is to lie, rather than be copied; null: nowhere. Nobody may write to it.
   std::shared_ptr<ExternalFiles> files = nullptr;
+  /// Initialisers that were read before, by their names. Nobody may write to them.
+  std::map<std::string, Array> read = {};
   /// The model is to be trained on.
   std::optional<Learning> learning = std::nullopt;
 };
