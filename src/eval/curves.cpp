@@ -1,7 +1,6 @@
 #include "eval/curves.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace millrace::eval {
@@ -39,47 +38,6 @@ std::vector<Tally> KeptScores::descending() const {
     for (; n < negative.size() && negative[n] == score; ++n) ++own.negative;
   }
   return tallies;
-}
-
-int64_t BinnedScores::bin_of(double score) const {
-  const float size = std::min(static_cast<float>(std::abs(score)), 65536.0F) + 1;
-  const auto bits = static_cast<int64_t>(std::bit_cast<uint32_t>(size) - std::bit_cast<uint32_t>(1.0F));
-  return score < 0 ? -1 - (bits >> shift_) : bits >> shift_;
-}
-
-void BinnedScores::reach(int64_t first, int64_t last) {
-  if (bins_.empty()) first_ = first;
-  if (first < first_) {
-    bins_.insert(bins_.begin(), static_cast<size_t>(first_ - first), Tally{});
-    first_ = first;
-  }
-  if (last >= first_ + std::ssize(bins_)) bins_.resize(static_cast<size_t>(last - first_ + 1));
-}
-
-void BinnedScores::add(double score, bool positive) {
-  if (std::isnan(score)) {
-    nan_ = true;
-    return;
-  }
-  const int64_t bin = bin_of(score);
-  reach(bin, bin);
-  Tally& own = bins_[static_cast<size_t>(bin - first_)];
-  ++(positive ? own.positive : own.negative);
-}
-
-void BinnedScores::merge(const BinnedScores& other) {
-  nan_ |= other.nan_;
-  if (other.bins_.empty()) return;
-  reach(other.first_, other.first_ + std::ssize(other.bins_) - 1);
-  for (size_t i = 0; i < other.bins_.size(); ++i) {
-    Tally& own = bins_[i + static_cast<size_t>(other.first_ - first_)];
-    own.positive += other.bins_[i].positive;
-    own.negative += other.bins_[i].negative;
-  }
-}
-
-std::vector<Tally> BinnedScores::descending() const {
-  return nan_ ? std::vector<Tally>() : std::vector<Tally>(bins_.rbegin(), bins_.rend());
 }
 
 double area_under_roc(const std::vector<Tally>& descending) {

@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "eval/binned_scores.h"
 #include "eval/metric.h"
+#include "eval/tally.h"
 
 namespace millrace::eval {
 
@@ -25,11 +27,6 @@ inline int64_t curves_of(const Judged& judged) {
 /// log(p / (1 − p)) of each class.
 void log_odds(std::span<const float> logits, std::vector<double>& odds);
 
-/// Positives and negatives of one score, or of scores that are not told apart.
-struct Tally {
-  int64_t positive = 0, negative = 0;
-};
-
 /// Scores as they are: their number grows with the rows.
 class KeptScores {
  public:
@@ -38,29 +35,10 @@ class KeptScores {
   void merge(const KeptScores& other);
   /// From the highest score to the lowest; empty where a score is no number.
   std::vector<Tally> descending() const;
+  bool told_apart() const { return true; }
 
  private:
   std::vector<double> positive_, negative_;
-};
-
-/// Scores in bins that become wider with the distance from 0: of up to 64 curves by 1/128 of 1 + |score|, of
-/// more by 1/16. So a curve takes some kilobytes, whatever the number of rows.
-class BinnedScores {
- public:
-  explicit BinnedScores(int64_t curves) : shift_(curves <= 64 ? 16 : 19) {}
-  void add(double score, bool positive);
-  void merge(const BinnedScores& other);
-  std::vector<Tally> descending() const;
-
- private:
-  int64_t bin_of(double score) const;
-  /// Makes room for these bins.
-  void reach(int64_t first, int64_t last);
-
-  int shift_;
-  int64_t first_ = 0;  // of bins_
-  std::vector<Tally> bins_;
-  bool nan_ = false;
 };
 
 /// The share of pairs of a positive and a negative that are in order, where those of equal scores count half
@@ -71,8 +49,19 @@ double average_precision(const std::vector<Tally>& descending);
 /// The same where those of one tally only stand for scores near each other: as if they came evenly mixed.
 double mixed_average_precision(const std::vector<Tally>& descending);
 
+/// The two areas of scores.
+template <typename Scores>
+double roc_area(const Scores& scores) {
+  return area_under_roc(scores.descending());
+}
+template <typename Scores>
+double precision_area(const Scores& scores) {
+  const std::vector<Tally> descending = scores.descending();
+  return scores.told_apart() ? average_precision(descending) : mixed_average_precision(descending);
+}
+
 /// The mean over curves; those that have none (a class that no row has) are left out.
-template <typename Scores, double (*area)(const std::vector<Tally>&)>
+template <typename Scores, double (*area)(const Scores&)>
 class CurveMetric final : public Metric {
  public:
   void update(const Judged& judged) override {
@@ -92,7 +81,7 @@ class CurveMetric final : public Metric {
   double finalize() const override {
     double sum = 0, count = 0;
     for (const Scores& curve : curves_) {
-      const double value = area(curve.descending());
+      const double value = area(curve);
       if (value != value) continue;
       sum += value;
       ++count;
@@ -104,7 +93,7 @@ class CurveMetric final : public Metric {
   std::vector<Scores> curves_;
 };
 
-template <typename Scores, double (*area)(const std::vector<Tally>&)>
+template <typename Scores, double (*area)(const Scores&)>
 MetricKind curve_metric(const char* name, const char* doc, const char* needs) {
   return {
       .name = name,

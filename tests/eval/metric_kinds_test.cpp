@@ -8,6 +8,7 @@
 #include <millrace/error.h>
 #include <millrace/random.h>
 
+#include "eval/curves.h"
 #include "eval/metric.h"
 #include "eval/ranking.h"
 
@@ -151,28 +152,61 @@ TEST_CASE("metrics of what they cannot know are NaN, or 0 as scikit-learn has it
   CHECK(std::isnan(of("roc-auc", "class", {{NAN, 0, 1, 0}, 2, {0, 1}}).value));
 }
 
-TEST_CASE("scores in bins give nearly the areas of the scores themselves, be they near or far apart") {
-  for (const float scale : {0.05F, 1.0F, 40.0F}) {
-    KnownRows rows{{}, 2, {}};
-    for (uint32_t i = 0; i < 4000; ++i) {
-      const auto bits = philox({i, 5, 0, 0}, {11, 12});
-      const int64_t label = bits[0] % 4 == 0;
-      const double normal = std::sqrt(-2 * std::log((bits[1] + 1.0) / 4294967296.0)) *
-                            std::cos(2 * M_PI * bits[2] / 4294967296.0);
-      rows.labels.push_back(label);
-      rows.outputs.insert(rows.outputs.end(),
-                          {0, scale * static_cast<float>(normal + 1.2 * static_cast<double>(label) - 2)});
-    }
-    const double tolerance = scale < 1 ? 3e-3 : 3e-4;
-    for (const std::string metric : {"roc-auc", "pr-auc"}) {
-      CAPTURE(metric);
-      CAPTURE(scale);
-      const double exact = of(metric + "-exact", "class", rows).value,
-                   binned = of(metric, "class", rows).value;
-      CHECK(exact != binned);
-      CHECK(binned == doctest::Approx(exact).epsilon(tolerance));
-    }
+/// Rows of two classes whose scores are so far apart, around `middle`.
+static KnownRows scored_rows(uint32_t count, float scale, float middle) {
+  KnownRows rows{{}, 2, {}};
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto bits = philox({i, 5, 0, 0}, {11, 12});
+    const int64_t label = bits[0] % 4 == 0;
+    const double normal = std::sqrt(-2 * std::log((bits[1] + 1.0) / 4294967296.0)) *
+                          std::cos(2 * M_PI * bits[2] / 4294967296.0);
+    rows.labels.push_back(label);
+    rows.outputs.insert(rows.outputs.end(),
+                        {0, middle + scale * static_cast<float>(normal + 1.2 * static_cast<double>(label))});
   }
+  return rows;
+}
+
+TEST_CASE("areas of scores in bins are nearly those of the scores, be they near, far apart or far from 0") {
+  for (const float scale : {1e-4F, 0.05F, 1.0F, 40.0F})
+    for (const float middle : {0.0F, -1.5F, 30.0F}) {
+      const KnownRows few = scored_rows(1000, scale, middle), many = scored_rows(40000, scale, middle);
+      for (const std::string metric : {"roc-auc", "pr-auc"}) {
+        CAPTURE(metric);
+        CAPTURE(scale);
+        CAPTURE(middle);
+        CHECK(of(metric, "class", few).value == of(metric + "-exact", "class", few).value);
+        const double exact = of(metric + "-exact", "class", many).value,
+                     binned = of(metric, "class", many).value;
+        if (scale > 0.01F) CHECK(exact != binned);
+        CHECK(binned == doctest::Approx(exact).epsilon(1e-4));
+      }
+    }
+}
+
+TEST_CASE("bins of scores are the same whatever order these come in, and however they are split") {
+  const KnownRows rows = scored_rows(3000, 1, -2);
+  const auto add = [&](BinnedScores& scores, size_t row) {
+    scores.add(rows.outputs[2 * row + 1], rows.labels[row] == 1);
+  };
+  const auto area = [](const BinnedScores& scores) { return precision_area(scores); };
+  constexpr int64_t curves = 1000;  // little room
+  BinnedScores forwards(curves), backwards(curves), merged(curves);
+  for (size_t i = 0; i < 3000; ++i) {
+    add(forwards, i);
+    add(backwards, 2999 - i);
+  }
+  const size_t parts[] = {0, 40, 1500, 3000};  // the first has few
+  for (int part = 0; part < 3; ++part) {
+    BinnedScores own(curves);
+    for (size_t i = parts[part]; i < parts[part + 1]; ++i) add(own, i);
+    merged.merge(own);
+  }
+  CHECK_FALSE(forwards.told_apart());
+  CHECK(forwards.descending().size() <= 128);
+  CHECK(forwards.descending().size() > 32);
+  CHECK(area(forwards) == area(backwards));
+  CHECK(area(forwards) == area(merged));
 }
 
 TEST_CASE("log odds keep what is left beside a probability of 1") {

@@ -2,7 +2,7 @@
 
 namespace millrace::eval {
 
-MILLRACE_METRIC(roc_auc_exact) = curve_metric<KeptScores, area_under_roc>(
+MILLRACE_METRIC(roc_auc_exact) = curve_metric<KeptScores, roc_area>(
     "roc-auc-exact",
     "roc-auc of the scores as they are; keeps them all in memory, and its interval sorts them twenty times",
     "rows of a class and rows of others");
