@@ -1,6 +1,9 @@
 // An ONNX model (.onnx), whoever wrote it.
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -32,25 +35,42 @@ SessionValue described(const onnx::ValueInfo& info) {
   return value;
 }
 
-/// Whether a graph has an operator whose result may be as large as the data say.
+/// Whether a graph has a node whose result may be as large as the data say: by its operator, or because it is
+/// told a size or a place that is computed of an input, and not of the sizes of inputs.
 bool may_depend_on_data(const onnx::GraphProto& graph) {
-  static const std::set<std::string_view> such = {"Compress",          "If",      "Loop",
-                                                  "NonMaxSuppression", "NonZero", "Unique"};
-  // Where a Slice begins and ends may be an input.
-  const bool places = std::any_of(graph.inputs.begin(), graph.inputs.end(), [](const onnx::ValueInfo& input) {
-    const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
-    return input.shape.size() <= 1 && dtype && dtype->is_int();
-  });
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const onnx::NodeProto& node) {
-    return such.contains(node.op_type) || (places && node.op_type == "Slice");
-  });
+  static const std::set<std::string_view> always = {"Compress",          "If",      "Loop",
+                                                    "NonMaxSuppression", "NonZero", "Unique"};
+  static const std::set<std::string_view> where_told = {"ConstantOfShape", "Expand", "Pad", "Range",
+                                                        "Reshape",         "Slice",  "Tile"};
+  std::set<std::string_view> of_data;
+  for (const onnx::ValueInfo& input : graph.inputs) of_data.insert(input.name);
+  for (const onnx::TensorProto& tensor : graph.initialisers) of_data.erase(tensor.name);
+  for (const onnx::NodeProto& node : graph.nodes) {
+    if (always.contains(node.op_type)) return true;
+    const auto is_data = [&](const std::string& name) { return of_data.contains(name); };
+    const bool told_first = node.op_type == "ConstantOfShape" || node.op_type == "Range";
+    if (where_told.contains(node.op_type) && !node.inputs.empty() &&
+        std::any_of(node.inputs.begin() + (told_first ? 0 : 1), node.inputs.end(), is_data))
+      return true;
+    if (node.op_type != "Shape" && node.op_type != "Size" &&
+        std::any_of(node.inputs.begin(), node.inputs.end(), is_data))
+      of_data.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return false;
 }
+
+/// What a model is read with: external data that is mapped, and initialisers that were read before.
+struct Reading {
+  std::shared_ptr<onnx::ExternalFiles> files;
+  std::map<std::string, Array> weights = {};
+};
 
 /// The model read for these sizes of its inputs; its outputs are tensors.
 onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue>& inputs,
-                        const Bindings& sizes, const std::shared_ptr<onnx::ExternalFiles>& files = nullptr) {
+                        const Bindings& sizes, const Reading& reading) {
   onnx::ImportOptions options;
-  options.files = files;
+  options.files = reading.files;
+  options.read = reading.weights;
   for (const SessionValue& input : inputs)
     options.inputs[input.name] = {input.type.dtype, input.type.shape.specialise(sizes)};
   onnx::Imported imported = onnx::import_model(model, options);
@@ -60,32 +80,72 @@ onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue
   return imported;
 }
 
-/// Finds the outputs whose size depends on data, by reading the model for some sizes. Of a model that cannot
-/// be read for these it is not known; whoever runs it is told why.
-void find_data_axes(const onnx::Model& model, SessionModel& session) {
-  if (!may_depend_on_data(model.graph) && model.functions.empty()) return;
-  for (const int64_t example : {2, 64, 1}) {
-    Bindings sizes;
-    for (const std::string& name : named_dimensions(session.inputs)) sizes[name] = example;
-    try {
-      const onnx::Imported imported = read_for(model, session.inputs, sizes);
-      for (size_t i = 0; i < imported.outputs.size(); ++i)
-        session.outputs[i].data_axis = imported.outputs[i].bounded_axis;
-      return;
-    } catch (const InternalError&) {
-      throw;
-    } catch (const Error&) {
-      continue;
-    }
+std::optional<onnx::Imported> try_to_read(const onnx::Model& model, const std::vector<SessionValue>& inputs,
+                                          const Bindings& sizes, const Reading& reading) {
+  try {
+    return read_for(model, inputs, sizes, reading);
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error&) {
+    return std::nullopt;
   }
 }
 
+/// Sizes that a model's open dimensions may have: usual ones, then those that its weights have, or that it
+/// names (as Reshape does).
+std::vector<int64_t> likely_sizes(const onnx::Model& model) {
+  constexpr int64_t largest = 4096;
+  constexpr size_t few = 8, most = 16;
+  std::map<int64_t, int> found;
+  for (const onnx::TensorProto& tensor : model.graph.initialisers) {
+    for (const int64_t size : tensor.dims) ++found[size];
+    if (onnx::dtype_of(tensor.data_type) != i64 || tensor.raw.size() > few * sizeof(int64_t)) continue;
+    for (size_t at = 0; at + sizeof(int64_t) <= tensor.raw.size(); at += sizeof(int64_t)) {
+      int64_t number;
+      std::memcpy(&number, tensor.raw.data() + at, sizeof number);
+      ++found[number];
+    }
+  }
+  std::vector<int64_t> sizes = {2, 64, 1};
+  std::vector<std::pair<int, int64_t>> by_count;
+  for (const auto& [size, count] : found)
+    if (size > 2 && size != 64 && size <= largest) by_count.emplace_back(-count, size);
+  std::sort(by_count.begin(), by_count.end());
+  for (size_t i = 0; i < std::min(by_count.size(), most); ++i) sizes.push_back(by_count[i].second);
+  return sizes;
+}
+
+/// Finds the outputs whose size depends on data, by reading the model for some sizes: one for all open
+/// dimensions, then another for one of them. False where the model can be read for none of these.
+bool find_data_axes(const onnx::Model& model, const Reading& reading, SessionModel& session) {
+  const std::vector<int64_t> likely = likely_sizes(model);
+  const std::set<std::string> names = named_dimensions(session.inputs);
+  std::vector<Bindings> tries;
+  for (const int64_t size : likely) {
+    Bindings& sizes = tries.emplace_back();
+    for (const std::string& name : names) sizes[name] = size;
+  }
+  const Bindings usual = tries.front();
+  for (const std::string& name : names)
+    for (const int64_t size : likely) {
+      tries.push_back(usual);
+      tries.back()[name] = size;
+    }
+  constexpr size_t most = 100;
+  tries.resize(std::min(tries.size(), most));
+  for (const Bindings& sizes : tries) {
+    const auto imported = try_to_read(model, session.inputs, sizes, reading);
+    if (!imported) continue;
+    for (size_t i = 0; i < imported->outputs.size(); ++i)
+      session.outputs[i].data_axis = imported->outputs[i].bounded_axis;
+    return true;
+  }
+  return false;
+}
+
 /// Shapes of outputs that the file does not say, by reading the model for two sizes: what differs is open.
-void find_shapes(const onnx::Model& model, SessionModel& session) {
-  std::vector<size_t> unsaid;
-  for (size_t i = 0; i < session.outputs.size(); ++i)
-    if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
-  if (unsaid.empty()) return;
+void find_shapes(const onnx::Model& model, const std::vector<size_t>& unsaid, const Reading& reading,
+                 SessionModel& session) {
   const std::set<std::string> names = named_dimensions(session.inputs);
   for (const int64_t size : {2, 64}) {
     Bindings first, second;
@@ -93,27 +153,36 @@ void find_shapes(const onnx::Model& model, SessionModel& session) {
       first[name] = size;
       second[name] = size + 1;
     }
-    try {
-      const onnx::Imported one = read_for(model, session.inputs, first),
-                           other = names.empty() ? one : read_for(model, session.inputs, second);
-      for (const size_t i : unsaid) {
-        const Shape &a = one.graph.type(one.outputs[i].value).shape,
-                    &b = other.graph.type(other.outputs[i].value).shape;
-        if (a.rank() != b.rank()) return;
-        Shape found;
-        for (int d = 0; d < a.rank(); ++d)
-          found.push_back(a[d] == b[d]        ? a[d]
-                          : names.size() == 1 ? Dim::named(*names.begin())
-                                              : Dim::named(fmt::format("{}.{}", session.outputs[i].name, d)));
-        session.outputs[i].type.shape = found;
-      }
-      return;
-    } catch (const InternalError&) {
-      throw;
-    } catch (const Error&) {
-      continue;  // as find_data_axes()
+    const auto one = try_to_read(model, session.inputs, first, reading),
+               other = names.empty() ? one : try_to_read(model, session.inputs, second, reading);
+    if (!one || !other) continue;
+    for (const size_t i : unsaid) {
+      const Shape &a = one->graph.type(one->outputs[i].value).shape,
+                  &b = other->graph.type(other->outputs[i].value).shape;
+      if (a.rank() != b.rank()) return;
+      Shape found;
+      const std::string own = onnx::as_word(session.outputs[i].name);
+      for (int d = 0; d < a.rank(); ++d)
+        found.push_back(a[d] == b[d]        ? a[d]
+                        : names.size() == 1 ? Dim::named(*names.begin())
+                                            : Dim::named(fmt::format("{}_{}", own, d)));
+      session.outputs[i].type.shape = found;
     }
+    return;
   }
+}
+
+/// What the file does not say of its outputs. False where it cannot be known how large they are.
+bool complete(const onnx::Model& model, const std::shared_ptr<onnx::ExternalFiles>& files,
+              SessionModel& session) {
+  const bool by_data = may_depend_on_data(model.graph) || !model.functions.empty();
+  std::vector<size_t> unsaid;
+  for (size_t i = 0; i < session.outputs.size(); ++i)
+    if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
+  if (!by_data && unsaid.empty()) return true;
+  const Reading reading{files, onnx::large_initialisers(model, *files)};
+  if (!unsaid.empty()) find_shapes(model, unsaid, reading, session);
+  return !by_data || find_data_axes(model, reading, session);
 }
 
 /// As far as its shape can be believed before its elements are read.
@@ -137,16 +206,15 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   for (const onnx::TensorProto& tensor : model->graph.initialisers)
     session.constant_bytes += bytes_of(tensor);
   for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
-  find_data_axes(*model, session);
-  find_shapes(*model, session);
-  session.decisions = [model, inputs = session.inputs](const Bindings& sizes) {
-    return read_for(*model, inputs, sizes).decisions;
-  };
   const auto files = std::make_shared<onnx::ExternalFiles>();
+  const bool known = complete(*model, files, session);
+  session.decisions = [model, files, inputs = session.inputs](const Bindings& sizes) {
+    return read_for(*model, inputs, sizes, {files}).decisions;
+  };
   session.require_unchanged = [files] { files->require_unchanged(); };
-  session.graph = [model, files, inputs = session.inputs, outputs = session.outputs,
+  session.graph = [model, files, known, inputs = session.inputs, outputs = session.outputs,
                    path](const Bindings& sizes) {
-    onnx::Imported imported = read_for(*model, inputs, sizes, files);
+    onnx::Imported imported = read_for(*model, inputs, sizes, {files});
     require_mapped_file(model->mapped);  // or the weights of some sizes would be others'
     Graph& graph = imported.graph;
     // The model's outputs, and behind them, of each whose size depends on data, that size.
@@ -161,8 +229,11 @@ SessionModel load_onnx(const std::filesystem::path& path) {
         fail<InputError>("{}: its output '{}' is of {}, and the file says {}", path.string(), names[i],
                          dtype.name(), outputs[i].type.dtype.name());
       if (output.bounded_axis >= 0 && output.bounded_axis != axis)
-        fail<InputError>("{}: how large its output '{}' is, depends on data for some sizes alone",
-                         path.string(), names[i]);
+        fail<InputError>(
+            "{}: how large its output '{}' is, depends on data{}", path.string(), names[i],
+            known ? " for some sizes alone"
+                  : ", which was not found out when it was opened: it takes none of the sizes that "
+                    "were tried for its open dimensions. Give it numbers for some of them");
       if (axis < 0) continue;
       count_names.push_back(names[i] + ".size");
       if (output.bounded_axis >= 0) {

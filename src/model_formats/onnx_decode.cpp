@@ -119,18 +119,6 @@ size_t logits_among(const Graph& graph, int64_t length) {
       found.empty() ? "none" : std::to_string(found.size()), length);
 }
 
-/// Its weights, for all lengths that it is read for.
-std::map<std::string, Array> weights_of(const onnx::Model& model, onnx::ExternalFiles& files) {
-  constexpr int64_t least = 4096;  // bytes; smaller ones are read each time
-  std::map<std::string, Array> weights;
-  for (const onnx::TensorProto& tensor : model.graph.initialisers) {
-    if (tensor.is_text()) continue;
-    Array array = onnx::array_of(tensor, model.folder, &files);
-    if (array.bytes() >= least) weights.emplace(tensor.name, std::move(array));
-  }
-  return weights;
-}
-
 /// From i64 tokens [1, length] to the logits.
 Graph read_for(const onnx::Model& model, const std::vector<Part>& parts,
                const std::map<std::string, Array>& weights, int64_t length) {
@@ -193,7 +181,7 @@ DecodeModel decode_onnx(const std::filesystem::path& path, const DecoderOptions&
     }
     if (stated != 0 && stated < kLeast) fail<InputError>("texts of {} tokens: at least {}", stated, kLeast);
     const auto files = std::make_shared<onnx::ExternalFiles>();
-    const std::map<std::string, Array> weights = weights_of(model, *files);
+    const std::map<std::string, Array> weights = onnx::large_initialisers(model, *files);
     const Graph whole = stated > 0 ? read_for(model, parts, weights, stated)
                                    : read_for_longest(model, parts, weights, kUsual);
     const int64_t length = whole.type(whole.inputs()[0]).shape[1].size();

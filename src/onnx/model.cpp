@@ -241,14 +241,13 @@ const AttributeProto* NodeProto::find(std::string_view attribute) const {
   return nullptr;
 }
 
-namespace {
-
-/// Names of dimensions are any text in ONNX ("past_length + 1", "N:0"), here they are words.
 std::string as_word(std::string name) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name;
 }
+
+namespace {
 
 /// Names each dimension without a number: as the model does, else by its place, as a word. What the model
 /// tells apart stays apart.

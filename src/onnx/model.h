@@ -114,6 +114,9 @@ Model parse_model(std::string_view bytes, const std::string& name);
 /// A TensorProto that is a file of its own (test data of the ONNX suite).
 TensorProto parse_tensor(std::string_view bytes, const std::string& name);
 
+/// A name of a dimension, which is any text in ONNX ("past_length + 1", "N:0") and a word here.
+std::string as_word(std::string name);
+
 /// TensorProto.DataType is less than this.
 inline constexpr int64_t kDataTypes = 27;
 /// The dtype of a TensorProto.DataType; nullopt where Millrace has none.
@@ -125,6 +128,8 @@ std::string data_type_name(int64_t data_type);
 /// external data is not copied: the array lies in one of them, and nobody may write to it.
 Array array_of(const TensorProto& tensor, const std::filesystem::path& folder,
                ExternalFiles* files = nullptr);
+/// The model's own initialisers of 4 kB or more, by their names, as above.
+std::map<std::string, Array> large_initialisers(const Model& model, ExternalFiles& files);
 /// The same of a sparse tensor, made dense. InputError also when it would have more than 2^28 elements.
 Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder);
 /// The texts of a tensor. InputError when there are more or fewer than its shape says.

@@ -20,8 +20,8 @@ constexpr std::array<const char*, kDataTypes> kNames = {
     "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
     "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
 
-// Smaller external data is copied, so that it is in memory at once.
-constexpr int64_t kLeastMapped = 4096;
+// In bytes. Smaller external data is copied.
+constexpr int64_t kLarge = 4096;
 
 std::string told(const TensorProto& tensor) {
   return tensor.name.empty() ? "a tensor" : fmt::format("the tensor '{}'", tensor.name);
@@ -164,7 +164,7 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder, E
   std::shared_ptr<const MappedFile> file;
   const std::string_view bytes =
       external ? external_data(tensor, folder, size, files ? *files : closed_again, file) : tensor.raw;
-  if (external && files && !several && size >= kLeastMapped &&
+  if (external && files && !several && size >= kLarge &&
       reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype->bytes()) == 0)
     return {type, const_cast<char*>(bytes.data()), std::const_pointer_cast<MappedFile>(file)};
   Array array(type);
@@ -184,6 +184,16 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder, E
     copy_integers(tensor, *dtype == i64 ? tensor.int64s : tensor.int32s, array);
   if (external) require_mapped_file(bytes.data());
   return array;
+}
+
+std::map<std::string, Array> large_initialisers(const Model& model, ExternalFiles& files) {
+  std::map<std::string, Array> arrays;
+  for (const TensorProto& tensor : model.graph.initialisers) {
+    if (tensor.is_text()) continue;
+    Array array = array_of(tensor, model.folder, &files);
+    if (array.bytes() >= kLarge) arrays.emplace(tensor.name, std::move(array));
+  }
+  return arrays;
 }
 
 Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder) {

@@ -224,6 +224,7 @@ class AttentionFinder {
     const int rank = q.shape.rank();
     if (f.k_shape.rank() != rank || v.shape.rank() != rank || f.scores.rank() != 4 || !q.dtype.is_float())
       return false;
+    if (f.scores[1] == 0) return false;  // of no heads there is nothing to attend
     if (rank == 3) {
       if (!q.shape.is_static() || !v.shape.is_static() || !f.scores.is_static()) return false;
       // Wider ones are no heads, and products alone are faster (0.9 of the time at 256, 0.6 to 0.75 from 512

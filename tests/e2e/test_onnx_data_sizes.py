@@ -239,6 +239,60 @@ def test_backwards_from_before_the_first_place_is_from_the_first(answers, tmp_pa
     assert [(one["y"], one["z"]) for one in said] == [([5], [6]), ([5], [])]
 
 
+def test_a_result_ends_or_begins_at_a_place_that_is_computed(answers, tmp_path):
+    mask = [node("Greater", ["x", "limit"], ["m"]), node("Cast", ["m"], ["ones"], to=I), node("ReduceSum", ["ones", "zero"], ["place"], keepdims=1)]
+    most = [node("ArgMax", ["x"], ["place"], axis=0, keepdims=1)]
+    constants = [("limit", number(0, np.float32)), ("zero", number([0])), ("all", number([2**60]))]
+    cases = [{"x": np.array(x, np.float32)} for x in ([3, -1, 2, 5], [-1], [1, 1])]
+    for name, nodes, place in (("count", mask, lambda x: (x > 0).sum()), ("most", most, np.argmax)):
+        for size in ("n", 4):
+            ends = [node("Slice", ["x", "zero", "place"], ["first"]), node("Slice", ["x", "place", "all"], ["rest"]), node("Neg", ["rest"], ["less"])]
+            used = {operand for each in [*nodes, *ends] for operand in each.input}
+            path = save(tmp_path / f"{name}.onnx", [*nodes, *ends], [("x", F, [size])], [("first", F, ["k"]), ("less", F, None)], [each for each in constants if each[0] in used])
+            own = cases if size == "n" else cases[:1]
+            for case, said in zip(own, answers(path, own)):
+                at, x = place(case["x"]), case["x"].tolist()
+                assert (said["first"], said["less"]) == (x[:at], [-each for each in x[at:]])
+
+
+def test_what_a_mask_says_is_replaced_as_torch_writes_it(answers, tmp_path):
+    # x[x < 0] = 7, whose values are as many as the mask has ones.
+    nodes = [
+        node("Less", ["x", "limit"], ["m"]),
+        node("NonZero", ["m"], ["found"]),
+        node("Transpose", ["found"], ["places"]),
+        node("Reshape", ["m", "flat"], ["line"]),
+        node("Cast", ["line"], ["ones"], to=I),
+        node("ReduceSum", ["ones"], ["count"], keepdims=1),
+        node("Expand", ["seven", "count"], ["values"]),
+        node("ScatterND", ["x", "places", "values"], ["y"]),
+    ]
+    constants = [("limit", number(0, np.float32)), ("flat", number([-1])), ("seven", number(7, np.float32))]
+    save(tmp_path / "replaced.onnx", nodes, [("x", F, [4, 3])], [("y", F, [4, 3])], constants)
+    cases = [{"x": np.random.default_rng(seed).standard_normal((4, 3)).astype(np.float32)} for seed in (4, 1)]
+    for case, said in zip(cases, answers(tmp_path / "replaced.onnx", cases)):
+        assert np.array_equal(np.array(said["y"], np.float32), np.where(case["x"] < 0, 7, case["x"]))
+
+
+def test_an_open_dimension_may_be_one_that_only_some_sizes_fit(answers, millrace, tmp_path):
+    chosen = [node("ReduceMean", ["y"], ["mean"], keepdims=0, axes=[1]), node("Greater", ["mean", "limit"], ["m"]), node("Compress", ["y", "m"], ["z"], axis=0)]
+    limit, weights = ("limit", number(0, np.float32)), np.arange(32, dtype=np.float32).reshape(8, 4) - 20
+    wide = save(tmp_path / "wide.onnx", [node("MatMul", ["x", "w"], ["y"]), *chosen], [("x", F, ["n", "width"])], [("z", F, ["k", 4])], [limit, ("w", weights)])
+    rows = save(tmp_path / "rows.onnx", [node("Reshape", ["x", "by"], ["y"]), *chosen], [("x", F, ["n"])], [("z", F, ["k", 3])], [limit, ("by", number([-1, 3]))])
+    random = np.random.default_rng(6)
+    for path, shapes in ((wide, [(5, 8), (20, 8)]), (rows, [(9,), (30,)])):
+        cases = [{"x": random.standard_normal(shape).astype(np.float32)} for shape in shapes]
+        for case, said in zip(cases, answers(path, cases, build=False)):
+            y = case["x"] @ weights if path is wide else case["x"].reshape(-1, 3)
+            np.testing.assert_allclose(said["z"], y[y.mean(1) > 0], rtol=1e-4, atol=1e-4)
+    weights = weights[:7]  # whose sizes are none that fit
+    both = save(tmp_path / "both.onnx", [node("Concat", ["a", "b"], ["x"], axis=1), node("MatMul", ["x", "w"], ["y"]), *chosen],
+                [("a", F, ["n", "p"]), ("b", F, ["n", "q"])], [("z", F, ["k", 4])], [limit, ("w", weights)])
+    np.savez(tmp_path / "ab.npz", a=np.ones((2, 2), np.float32), b=np.ones((2, 5), np.float32))
+    said = millrace("predict", both, tmp_path / "ab.npz", code=1).stderr
+    assert "none of the sizes that were tried" in said and "Give it numbers" in said
+
+
 def test_what_has_no_bound_is_refused_with_node_and_reason(millrace, tmp_path):
     # Of each of the chosen ones with each.
     nodes = [node("NonZero", ["x"], ["p"]), node("Transpose", ["p"], ["t"]), node("Mul", ["t", "p"], ["y"], name="pairs")]

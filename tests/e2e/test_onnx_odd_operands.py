@@ -73,6 +73,7 @@ CASES = {
                     ("Concat", [f"q{i}" for i in range(300)], {"axis": 0})], {"x": draw.normal(0, 1, (300, 4)).astype(np.float32)}),
     "ReduceMean of i64": ([("ReduceMean", ["x"], {"keepdims": 0})], {"x": np.int64([-7, 2, -3, 1])}),
     "ReduceL2 of i32": ([("ReduceL2", ["x", "axes"], {"keepdims": 0})], {"x": draw.integers(-90, 90, (3, 4)).astype(np.int32)}, {"axes": np.int64([1])}),
+    "Nothing to resize": ([("Resize", ["x", "", "scales"], {"mode": "linear"})], {"x": np.zeros((0, 3, 4, 5), np.float32)}, {"scales": np.float32([1, 1, 2, 2])}),
     "past of no tokens": ([("Concat", ["a", "b"], {"axis": 1})], {"a": np.zeros((1, 0, 3), np.float32), "b": np.ones((1, 2, 3), np.float32)}),
 }
 

@@ -229,6 +229,11 @@ TEST_CASE("attention is recognised where all samples' heads are one axis of its 
     const auto wide = [&](const char* name) { return b.graph().input(name, {f32, {2, 6, 300}}); };
     return b.matmul(b.softmax(b.matmul(wide("q"), wide("k"), false, true), -1), wide("v"));
   });
+  // Nothing is done for an empty batch.
+  check_left([](ops::Build& b) {
+    const auto none = [&](const char* name) { return b.graph().input(name, {f32, {0, 6, 8}}); };
+    return b.matmul(b.softmax(b.matmul(none("q"), none("k"), false, true), -1), none("v"));
+  });
   // Another order of the axes is none of heads.
   check_left([&](ops::Build& b) {
     const Value x = b.reshape(b.matmul(all_heads(b, "q"), all_heads(b, "k"), false, true), {6, 3, 2, 6});

@@ -24,8 +24,8 @@ struct Item {
   /// i64[], says how much of it counts.
   int bounded_axis = -1;
   Value size;
-  /// Of a tensor of whole numbers that is computed from such sizes: what it holds where all of them are 0,
-  /// and where all are as large as they can be. Each element lies in between.
+  /// Of a tensor of whole numbers that is computed from such sizes, or counts what holds: what it has where
+  /// all of them are 0, and where all are as large as they can be. Each element lies in between.
   struct Between {
     Array least, most;
   };

@@ -37,9 +37,25 @@ Value in_doubles(onnx::ImportCall& call, const std::function<Value(Value x)>& re
   return call.b.cast(call.graph.add("trunc", {reduced(call.b.cast(call[0], f64))}), dtype);
 }
 
+/// How often something holds: none to all of the times. So the size of what is chosen by a mask has a bound.
+std::shared_ptr<const onnx::Item::Between> between(onnx::ImportCall& call, Value sum) {
+  constexpr int64_t few = 64;
+  const Type &of = call.graph.type(call[0]), &type = call.graph.type(sum);
+  const Node& node = call.graph.node(call[0]);
+  const bool mask = node.op->converts && call.b.dtype(node.operands[0]).is_bool();
+  if (!mask || !of.dtype.is_int() || of.dtype.bits < 32) return nullptr;
+  if (type.shape.count() == 0 || type.shape.count() > few) return nullptr;
+  const auto times = static_cast<double>(of.shape.count() / type.shape.count());
+  return std::make_shared<const onnx::Item::Between>(Array(type), Array::full(type.dtype, type.shape, times));
+}
+
 }  // namespace
 
-MILLRACE_ONNX_IMPORT(ReduceSum) { return {ReduceCall{call}.sum(call[0])}; }
+MILLRACE_ONNX_IMPORT(ReduceSum) {
+  onnx::Item sum = ReduceCall{call}.sum(call[0]);
+  sum.between = between(call, sum.value);
+  return {sum};
+}
 MILLRACE_ONNX_IMPORT(ReduceMean) {
   return {in_doubles(call, [&](Value x) { return ReduceCall{call}.over("mean", x); })};
 }

@@ -138,6 +138,7 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
     }
   for (size_t i = 0; i < axes.size(); ++i) {
     Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1};
+    if (axis.from == 0 && (sizes.empty() || sizes[i] == 0)) continue;  // an empty batch
     if (!region.empty()) {
       axis.low = region[i];
       axis.high = region[axes.size() + i];
