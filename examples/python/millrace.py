@@ -200,6 +200,8 @@ class Session:
 
     def _tensors(self, arrays, out):
         given, results = (Tensor * len(arrays))(), (Tensor * len(self.outputs))()
+        if any(array is None or isinstance(array, dict) for array in arrays):  # as ONNX Runtime takes them
+            raise TypeError("run() takes arrays alone, in this order: " + ", ".join(port.name for port in self.inputs))
         keep = []  # arrays that had to be copied, while they are read
         for tensor, array, port in zip(given, arrays, self.inputs):
             array = _as_type(numpy.asarray(array), port.dtype)

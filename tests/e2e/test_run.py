@@ -132,6 +132,9 @@ for wrong in ([out[0].astype(float), out[1]], [out[0].reshape(4, 64), out[1]], o
     else: raise SystemExit("no error")
 try: session.run(x.astype(complex))
 except TypeError as e: print(e)
+for feed in ((None, {"x": x}), ({"x": x},)):
+    try: session.run(*feed)
+    except TypeError as e: print(e)
 try: millrace.Session("absent.onnx")
 except millrace.Error as e: print(e)
 """
@@ -141,6 +144,7 @@ except millrace.Error as e: print(e)
     assert "1 arrays are no 2 results" in printed and "from dtype('complex128')" in printed
     assert "result 'y' is f32[64, 4], 1024 bytes, but there is room for 12" in printed
     assert "absent.onnx" in printed
+    assert printed.count("run() takes arrays alone, in this order: x") == 2
 
 
 def test_whole_numbers_that_do_not_fit_are_no_others(desk, prefix):
