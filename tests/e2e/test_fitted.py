@@ -194,3 +194,24 @@ def test_what_a_fitted_model_cannot_be_given_is_refused(millrace, table, tmp_pat
     assert "number" in with_bad_price(millrace, table, tmp_path)
     assert not (tmp_path / "d").exists()
     assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
+
+
+def test_trees_over_hours_say_the_same_exported(millrace, tmp_path):
+    """Hours whose sines are equal differ in last bits, which are others in ONNX Runtime."""
+    draw = random.Random(4)
+    hours = [(day, hour) for day in range(1, 29) for hour in range(24)]
+    with (tmp_path / "hours.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["when", "load"])
+        rows.writerows([f"2023-05-{day:02d} {hour:02d}:00:00", f"{hour * hour + 9 * (day % 7) + draw.gauss(0, 5):.3f}"] for day, hour in hours)
+    (tmp_path / "recipe.toml").write_text('[data]\ntrain = "hours.csv"\n[output]\ncolumn = "load"\n[model]\nkind = "boosting"\n')
+    millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
+    millrace("export", "run", "hours.onnx", cwd=tmp_path)
+    millrace("predict", "run", "hours.csv", "-o", "said.csv", cwd=tmp_path)
+    with (tmp_path / "said.csv").open() as file:
+        said = np.array([float(row["load"]) for row in csv.DictReader(file)])
+    first = (np.datetime64("2023-05-01") - np.datetime64("1970-01-01")).astype(int)
+    days = np.array([[first + day - 1 + hour / 24] for day, hour in hours])
+    [values] = onnxruntime.InferenceSession(tmp_path / "hours.onnx").run(["values"], {"numbers": days})
+    np.testing.assert_allclose(values.ravel(), said, atol=1e-3)
+    assert np.corrcoef(said, [hour * hour for _, hour in hours])[0, 1] > 0.9

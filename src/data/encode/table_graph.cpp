@@ -12,6 +12,8 @@ int64_t raw_numbers(const std::vector<TableEncoder::Dense>& dense) {
 
 namespace {
 
+constexpr double kParts = 4096;  // of 1, of which sines are multiples
+
 /// What is done with the raw columns, one number each, and how the result is put together: behind the numbers
 /// stand the flags, behind these the waves, then the ranges.
 struct NumberColumns {
@@ -64,7 +66,9 @@ Tensor columns_of(const Tensor& from, const std::vector<int64_t>& which) {
   return apply("gather", operands, {{"axis", int64_t{from.rank() - 1}}})[0];
 }
 
-/// Sines of where days stand in periods: the turn is computed in f64, so that no day is lost.
+/// Sines of where days stand in periods: the turn is computed in f64, so that no day is lost. They are
+/// multiples of 2⁻¹²: trees would tell apart by the last bits of two hours whose sines are equal, which are
+/// others in another program.
 Tensor waves(const Tensor& numbers, const Tensor& there, const NumberColumns& c) {
   const Shape shape{1, static_cast<int64_t>(c.waved.size())};
   const Tensor days = columns_of(numbers, c.waved);
@@ -72,7 +76,9 @@ Tensor waves(const Tensor& numbers, const Tensor& there, const NumberColumns& c)
   const auto of_each = [](const char* op, const Tensor& tensor) { return apply(op, {&tensor, 1})[0]; };
   const Tensor turn = cast(turns - of_each("floor", turns), f32);
   const Tensor none = constants(f32, shape, std::vector<float>(c.waved.size()));
-  return where(columns_of(there, c.waved), of_each("sin", turn * (2 * std::numbers::pi)), none);
+  const Tensor sines = of_each("sin", turn * (2 * std::numbers::pi));
+  const Tensor rounded = of_each("floor", sines * kParts + 0.5) * (1 / kParts);
+  return where(columns_of(there, c.waved), rounded, none);
 }
 
 /// How much of each range lies below the number.
