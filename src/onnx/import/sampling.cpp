@@ -25,9 +25,12 @@ struct SampledAxis {
   double low, high;  // where reflections happen
 };
 
-/// Where x lies outside, it is put inside as the operator asks for.
-Value put_inside(ImportCall& call, Value x, const SampledAxis& axis, Outside outside) {
+/// Where x lies outside, it is put inside as the operator asks for. Of cubes with borders only the neighbours
+/// are, as PyTorch and ONNX Runtime have it (ONNX's reference puts x there first).
+Value put_inside(ImportCall& call, Value x, const SampledAxis& axis, const Sampling& sampling) {
+  const Outside outside = sampling.outside;
   if (outside == Outside::zeros) return x;
+  if (outside == Outside::border && sampling.between == Between::cubic) return x;
   if (outside == Outside::reflection) return reflected(call, x, axis.low, axis.high);
   const Value beyond = call.graph.add(
       "logical_or", {call.compare("less", x, axis.low), call.compare("greater", x, axis.high)});
@@ -101,7 +104,7 @@ Value sampled(ImportCall& call, Value x, const std::vector<Value>& at, const Sam
     if (size < 1) call.refuse("its picture is empty");
     const double edge = sampling.align_corners ? 0 : 0.5;
     const SampledAxis axis{size, -edge, static_cast<double>(size) - 1 + edge};
-    around.push_back(neighbours(call, put_inside(call, at[d], axis, sampling.outside), axis, sampling));
+    around.push_back(neighbours(call, put_inside(call, at[d], axis, sampling), axis, sampling));
     all *= size;
     combinations *= static_cast<int64_t>(around.back().size());
   }
