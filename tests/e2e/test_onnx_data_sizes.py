@@ -105,13 +105,14 @@ def test_what_is_chosen_is_computed_with(answers, tmp_path):
         node("Softmax", ["product"], ["share"], axis=0),
         node("Slice", ["a", "from", "to"], ["last"]),
         node("Reshape", ["a", "flat"], ["line"]),
+        node("Tile", ["a", "by"], ["twice"]),
         node("Shape", ["a"], ["shape"]),
         node("Gather", ["shape", "first"], ["k"]),
         node("Range", ["first", "k", "step"], ["places"]),
     ]
     constants = [("limit", number(0.5, np.float32)), ("w", np.arange(12, dtype=np.float32).reshape(4, 3) / 10), ("axis", number([0]))]
-    constants += [("from", number([-2])), ("to", number([2**60])), ("flat", number([-1])), ("first", number(0)), ("step", number(1))]
-    names = ["sorted", "product", "sum", "most", "mean", "share", "last", "line"]
+    constants += [("from", number([-2])), ("to", number([2**60])), ("flat", number([-1])), ("first", number(0)), ("step", number(1)), ("by", number([1, 2]))]
+    names = ["sorted", "product", "sum", "most", "mean", "share", "last", "line", "twice"]
     outputs = [(name, F, None) for name in names] + [("places", I, None)]
     save(tmp_path / "chosen.onnx", nodes, [("x", F, ["n", 4]), ("s", F, ["n"])], outputs, constants)
     random = np.random.default_rng(5)
@@ -120,7 +121,7 @@ def test_what_is_chosen_is_computed_with(answers, tmp_path):
         a, b = case["x"][case["s"] > 0.5], case["x"][case["s"] <= 0.5]
         product = a @ constants[1][1]
         e = np.exp(product - product.max(0))
-        wanted = [np.concatenate([a, -b]), product, a.sum(0), a.max(0), a.mean(0), e / e.sum(0), a[-2:], a.ravel(), np.arange(len(a))]
+        wanted = [np.concatenate([a, -b]), product, a.sum(0), a.max(0), a.mean(0), e / e.sum(0), a[-2:], a.ravel(), np.tile(a, 2), np.arange(len(a))]
         for name, value in zip([*names, "places"], wanted):
             assert np.shape(said[name]) == value.shape and np.allclose(said[name], value, atol=1e-5), name
 

@@ -130,7 +130,7 @@ class Carrier {
     const int axis = call_.item(first).bounded_axis;
     const bool rois = op == "RoiAlign" && first >= 1;
     if ((by_sample().contains(op) && first == 0 && axis == 0 && call_.integer("transA", 0) == 0) ||
-        (rois && axis == 0))
+        (rois && axis == 0) || (op == "Tile" && repeats_other_axes()))
       return alike(call_.items());
     const std::optional<Ints> axes = axes_of(call_, rank(first));
     if (!axes || (first != 0 && op != "Concat")) return run_(call_);
@@ -245,6 +245,12 @@ class Carrier {
       }
     }
     return alike(operands);
+  }
+
+  bool repeats_other_axes() const {
+    if (!call_.known(1)) return false;
+    const Ints repeats = call_.known_ints(1);
+    return std::ssize(repeats) == rank(0) && repeats[static_cast<size_t>(call_.item(0).bounded_axis)] == 1;
   }
 
   bool fits_gather_elements() const {
