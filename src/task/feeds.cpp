@@ -406,6 +406,7 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
                                 count < there ? fmt::format(" of {}", there) : "", task.unit(),
                                 share ? ", kept by data.test_share" + divided_text(recipe) : ""));
   append(notes, unreadable(task, *samples));
+  for (const auto& input : task.inputs) append(notes, input->unknown(*samples));
   append(notes, empty_classes(task, reading, *tests.feed));
   return tests;
 }

@@ -78,6 +78,9 @@ class Input {
   /// Lines for the user about samples to train or evaluate on: values in them that cannot be read, and what
   /// becomes of these. InputError where nothing of a column can be.
   virtual std::vector<std::string> unreadable(const data::Dataset& /*samples*/) const { return {}; }
+  /// Lines for the user about samples to evaluate or predict: what nearly all of them have in a column, and
+  /// no sample of training had.
+  virtual std::vector<std::string> unknown(const data::Dataset& /*samples*/) const { return {}; }
 
   /// The arrays that evaluation, prediction and the exported model take, named without the prefix; training
   /// may have more (random masks). The first dimension is `batch`.

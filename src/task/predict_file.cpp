@@ -120,6 +120,10 @@ class FilePrediction {
   }
 
   PredictFileResult run() {
+    for (const OpenedArguments& set : sets_)
+      for (const auto& input : task_.inputs)
+        for (const std::string& line : input->unknown(*set.samples))
+          if (options_.watch.note) options_.watch.note(line);
     std::vector<data::Column> columns;
     for (const auto& told : told_)
       for (const data::Column& column : told->columns()) columns.push_back(column);

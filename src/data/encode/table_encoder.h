@@ -89,6 +89,8 @@ class TableEncoder {
                 Bad bad = Bad::refused) const;
   /// The columns of a data set that have such texts. Reads all samples where columns of texts become numbers.
   std::vector<TableBadCells> bad_cells(const Dataset& dataset) const;
+  /// The columns of categories that say nothing in a data set, by its first ten thousand samples.
+  std::vector<TableUnknown> unknown_categories(const Dataset& dataset) const;
 
  private:
   explicit TableEncoder(std::shared_ptr<const TableState> state) : state_(std::move(state)) {}

@@ -69,4 +69,12 @@ struct TableBadCells {
   int64_t sample = -1;          // where that stands
 };
 
+/// A column of categories of which nearly all are none that training had.
+struct TableUnknown {
+  std::string column;
+  int64_t unknown = 0, rows = 0;  // of so many that were looked at
+  std::string text;               // the first of them
+  int64_t sample = -1;            // where that stands
+};
+
 }  // namespace millrace::data

@@ -35,6 +35,9 @@ class QueriesInput final : public TableInput {
   std::vector<std::string> unreadable(const data::Dataset& samples) const override {
     return TableInput::unreadable(*data::rows_of(samples));
   }
+  std::vector<std::string> unknown(const data::Dataset& samples) const override {
+    return TableInput::unknown(*data::rows_of(samples));
+  }
   int64_t length() const override { return longest_; }
   bool any_length() const override { return true; }
   bool plans() const override { return true; }

@@ -87,6 +87,27 @@ std::vector<std::string> TableInput::unreadable(const data::Dataset& samples) co
   return lines;
 }
 
+std::vector<std::string> TableInput::unknown(const data::Dataset& samples) const {
+  std::vector<std::string> lines;
+  for (const data::TableUnknown& each : encoder_.unknown_categories(samples))
+    lines.push_back(
+        fmt::format("{}: {}: {} of {} values are none that training had ({} in {}; training had {})",
+                    samples.path(), each.column, each.unknown, each.rows, quoted(each.text),
+                    data::place_of(samples, each.sample), known_values(each.column)));
+  return lines;
+}
+
+/// Some values of a column of categories, for people.
+std::string TableInput::known_values(const std::string& column) const {
+  constexpr size_t shown = 3;
+  std::vector<std::string> values;
+  for (const auto& category : encoder_.categories())
+    if (category.column == column)
+      for (size_t i = 0; i < std::min(category.vocabulary.size(), shown + 1); ++i)
+        values.push_back(i < shown ? quoted(category.vocabulary[i]) : "…");
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
 std::vector<data::Field> TableInput::row_fields() const {
   const Dim batch = Dim::named("batch");
   std::vector<data::Field> list;

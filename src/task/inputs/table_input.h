@@ -20,6 +20,7 @@ class TableInput : public Input {
   std::string encoding() const override { return encoder_.json(); }
   std::vector<std::string> notes() const override;
   std::vector<std::string> unreadable(const data::Dataset& samples) const override;
+  std::vector<std::string> unknown(const data::Dataset& samples) const override;
   std::vector<data::Field> fields() const override { return row_fields(); }
   std::vector<Tensor> graph(std::span<const Tensor> fields, bool training) const override;
   void describe(nn::ModelOptions& options) const override;
@@ -43,6 +44,7 @@ class TableInput : public Input {
   int64_t numbers() const;
   int64_t ids() const { return static_cast<int64_t>(encoder_.categories().size()); }
   std::string flags_text() const;
+  std::string known_values(const std::string& column) const;
   std::function<void(const data::Row&, std::span<std::byte* const>)> hiding() const;
 
   data::TableEncoder encoder_;
