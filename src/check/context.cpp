@@ -33,6 +33,19 @@ int64_t unusual_rows(const task::Task& task, std::span<const data::Field> fields
   return std::min<int64_t>(most, 17);
 }
 
+/// For an optimiser that goes by the loss of all samples, what others are given. Its own batches say nothing
+/// by themselves: they have the samples in the order of the file, of which the first may be all alike, and
+/// the last one is mostly padding.
+task::Recipe with_mixed_batches(task::Recipe recipe) {
+  task::Recipe::Train& train = recipe.train;
+  if (!optim::optimizer_kinds().at(train.optimizer.kind).whole) return recipe;
+  const optim::OptimizerKind& other = optim::optimizer_kinds().at("adamw");
+  train.optimizer.kind = other.name;
+  train.optimizer.settings = Settings(optim::optimizer_settings(other));
+  train.batch = task::Recipe::Train().batch;  // smaller where the samples do not fill it
+  return recipe;
+}
+
 std::vector<optim::NamedTensor> logits_of(nn::Module& module, std::span<const Tensor> fields) {
   std::vector<optim::NamedTensor> named;
   for (Tensor& tensor : dynamic_cast<task::Network&>(module).logits(fields, false))
@@ -94,7 +107,8 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
     if (options.progress) options.progress("reading " + what, done, of);
   };
   std::vector<std::string> notes;
-  opened_ = task::open_training(recipe, "", 0, reading, notes);
+  opened_ = task::open_training(with_mixed_batches(recipe), "", 0, reading, notes);
+  opened_->task.recipe.train.optimizer = recipe.train.optimizer;
   training_ = &opened_->training;
   if (task::has_tests(opened_->task.recipe))
     opened_tests_ = task::open_tests(opened_->task, "", 0, opened_->training.feed->memory(), reading, notes);

@@ -125,3 +125,14 @@ def test_what_it_refuses(millrace, recipes, tmp_path, words, wanted):
 def test_verbs_that_want_steps(millrace, recipes):
     assert "has no rate" in millrace("lr-find", recipes["two"], code=1).stderr
     assert "fail" not in millrace("check", recipes["two"], "--only", "ladder,unused-parameters,reproducible").stdout.split("passed")[0]
+
+
+def test_a_check_looks_at_mixed_batches(millrace, recipes, tmp_path):
+    # As the training has them, the first batches are of one class, and the last one has 2 of its 119 rows.
+    lines = VALUES["table"].splitlines()
+    place = lines[0].split(",").index("two")
+    (tmp_path / "sorted.csv").write_text("\n".join([lines[0], *sorted(lines[1:], key=lambda row: row.split(",")[place])]) + "\n")
+    words = ["--only", "initial-loss,resume,batch-variety,input-independent"]
+    for batch in [119, 1000]:
+        text = millrace("check", recipes["two"], f"data.train={tmp_path}/sorted.csv", f"train.batch={batch}", *words).stdout
+        assert "4 passed" in text, text
