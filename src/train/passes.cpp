@@ -80,12 +80,10 @@ std::vector<data::Field> Passes::extra_fields(const task::Task& task, std::span<
   return extra;
 }
 
-void Passes::fill(Array& counted, const data::FeedBatch& batch, const data::Feed& feed) {
-  const double rows = static_cast<double>(feed.batches_per_epoch() * feed.batch_size());
-  const auto weight = static_cast<float>(rows / static_cast<double>(feed.count()));
+void Passes::fill(Array& counted, const data::FeedBatch& batch) {
   counted.edit<float>([&](std::span<float> values) {
     for (size_t row = 0; row < values.size(); ++row)
-      values[row] = static_cast<int64_t>(row) < batch.valid ? weight : 0;
+      values[row] = static_cast<int64_t>(row) < batch.valid ? 1 : 0;
   });
 }
 

@@ -29,11 +29,12 @@ class Passes {
 
   /// What a step takes besides the feed's arrays: which of its rows count, of each output.
   static std::vector<data::Field> extra_fields(const task::Task& task, std::span<const data::Field> fields);
-  /// Fills one of these, so that the mean over a pass' steps is that over its samples.
-  static void fill(Array& counted, const data::FeedBatch& batch, const data::Feed& feed);
+  /// Fills one of these. Each sample has the same weight in all steps: a batch that is not full gives sums
+  /// over those that it has, divided by the size of a full one.
+  static void fill(Array& counted, const data::FeedBatch& batch);
 
   void begin(optim::TrainStep& step);
-  /// The mean loss and the summed gradients of so many steps.
+  /// The mean loss, and the gradients that the step sums, of so many full batches.
   void end(const optim::TrainStep& step, double loss, double steps);
   /// Puts the best point measured so far into the model. False where it is there already.
   bool take_best();

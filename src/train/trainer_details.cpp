@@ -99,7 +99,7 @@ void TrainerState::add_norms(std::vector<Summary>& values) const {
     }
   for (const auto& [part, of] : squares) {
     const auto add = [&](const std::string& name, double value) { values.push_back({name, name, value}); };
-    add("gradient_norm" + part, std::sqrt(of.gradient));
+    add("gradient_norm" + part, std::sqrt(of.gradient) / batch_share());
     add("weight_norm" + part, std::sqrt(of.weight));
     if (of.weight > 0) add("update_ratio" + part, std::sqrt(of.update / of.weight));
   }

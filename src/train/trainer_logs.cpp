@@ -60,8 +60,13 @@ void TrainerState::log_step(double loss, double lr, std::span<const NamedValue> 
   track::Record made{step_names, done(), unix_time(), {}};
   made.values.reserve(metrics.size() + 3);
   made.values.push_back(static_cast<double>(done()) / static_cast<double>(steps_per_epoch));
-  made.values.push_back(loss);
-  for (size_t i = 0; i < own; ++i) made.values.push_back(metrics[i].second);
+  // Of a batch that is not full the step has the sums over its samples, divided by the size of a full one.
+  // Rounded as the step's values are, so that an accuracy of 1 stays 1.
+  const auto of_batch = [share = batch_share()](double value) {
+    return share == 1 ? value : static_cast<double>(static_cast<float>(value / share));
+  };
+  made.values.push_back(of_batch(loss));
+  for (size_t i = 0; i < own; ++i) made.values.push_back(of_batch(metrics[i].second));
   made.values.push_back(lr);
   for (size_t i = own; i < metrics.size(); ++i) made.values.push_back(metrics[i].second);
   record([&] { log->add(std::move(made)); });

@@ -178,10 +178,11 @@ struct TrainerState {
   bool one_step(StepMarks* marks = nullptr);
   /// The next batch; null when the observer stops it before. What goes wrong is thrown after a checkpoint.
   const data::FeedBatch* take_batch();
-  /// So many of the epoch's steps count in its means.
-  double counted_steps() const {
-    return static_cast<double>((done() - 1) % steps_per_epoch + 1 - bad_in_epoch);
-  }
+  /// What part of a full batch the last step had. Less than 1 only in passes: others leave out what fills
+  /// none.
+  double batch_share() const;
+  /// So many of the epoch's steps count in its means: a batch that is not full by its share.
+  double counted_steps() const;
   void apply_lookahead();
   /// What goes wrong with data in it is thrown after a checkpoint, from which it is gone through again.
   void end_epoch();

@@ -51,6 +51,18 @@ void TrainerState::apply_lookahead() {
                                           std::pow(part, 3));
 }
 
+double TrainerState::batch_share() const {
+  if (!passes) return 1;
+  const int64_t before = (done() - 1) % steps_per_epoch * feed().batch_size();
+  return std::min(1.0,
+                  static_cast<double>(feed().count() - before) / static_cast<double>(feed().batch_size()));
+}
+
+double TrainerState::counted_steps() const {
+  const auto before = static_cast<double>((done() - 1) % steps_per_epoch - bad_in_epoch);
+  return std::max(0.0, before + batch_share());
+}
+
 int64_t TrainerState::done() const { return fitting ? rounds_done : step->step(); }
 
 bool TrainerState::one_step(StepMarks* marks) {
@@ -71,7 +83,7 @@ bool TrainerState::one_step(StepMarks* marks) {
                   batch.arrays[i].size());
   if (passes)
     for (int i = static_cast<int>(batch.arrays.size()); i < step->input_count(); ++i)
-      Passes::fill(step->input(i), batch, feed());
+      Passes::fill(step->input(i), batch);
   mark(&StepMarks::inputs);
   const double lr = recipe().train.lr_scale * schedule(done()) * watched.factor * rollback_factor;
   step->set_loss_limit(losses.limit(recipe().train.loss_spike));

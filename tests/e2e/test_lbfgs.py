@@ -127,6 +127,26 @@ def test_verbs_that_want_steps(millrace, recipes):
     assert "fail" not in millrace("check", recipes["two"], "--only", "ladder,unused-parameters,reproducible").stdout.split("passed")[0]
 
 
+def test_steps_log_the_values_of_their_batches(millrace, recipes, tmp_path):
+    # Of 240 rows the last batch has 2, and of batches as large as that all are full.
+    logged = {}
+    for batch in [119, 2]:
+        millrace("train", recipes["two"], f"train.batch={batch}", "train.epochs=2", "train.log_every=1", "--out", tmp_path / f"{batch}")
+        lines = metric_lines(tmp_path / f"{batch}")
+        logged[batch] = {key: [line[key] for line in lines if key in line] for key in ["loss", "accuracy", "gradient_norm", "train/loss", "train/accuracy"]}
+    large, small = logged[119], logged[2]
+    for key in ["loss", "accuracy", "gradient_norm"]:
+        assert large[key][2] == pytest.approx(small[key][119], rel=1e-5), key
+    # Weights of 0 know nothing of two classes, in each batch alike.
+    np.testing.assert_allclose(large["loss"][:3], np.log(2), rtol=1e-6)
+    for steps in [[0, 1, 2], [3, 4, 5]]:
+        for key in ["loss", "accuracy"]:
+            values = [large[key][step] for step in steps]
+            assert np.average(values, weights=[119, 119, 2]) == pytest.approx(large[f"train/{key}"][steps[0] // 3], rel=1e-5)
+            assert key == "loss" or all(0 <= value <= 1 for value in values)
+
+
+
 def test_a_check_looks_at_mixed_batches(millrace, recipes, tmp_path):
     # As the training has them, the first batches are of one class, and the last one has 2 of its 119 rows.
     lines = VALUES["table"].splitlines()
