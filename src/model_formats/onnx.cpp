@@ -206,7 +206,9 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   for (const onnx::TensorProto& tensor : model->graph.initialisers)
     session.constant_bytes += bytes_of(tensor);
   for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
+  // Now, not when it is first run: by then another file may be there.
   const auto files = std::make_shared<onnx::ExternalFiles>();
+  onnx::open_external(*model, *files);
   const bool known = complete(*model, files, session);
   session.decisions = [model, files, inputs = session.inputs](const Bindings& sizes) {
     return read_for(*model, inputs, sizes, {files}).decisions;

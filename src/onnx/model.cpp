@@ -295,7 +295,7 @@ Model read_model(const std::filesystem::path& path) {
   auto file = std::make_shared<MappedFile>(path);
   Model model =
       parse_model({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()}, path.string());
-  model.folder = path.parent_path();
+  model.folder = std::filesystem::absolute(path).parent_path();  // wherever one goes meanwhile
   model.mapped = file->bytes().data();
   model.bytes = std::move(file);
   return model;

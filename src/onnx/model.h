@@ -128,6 +128,9 @@ std::string data_type_name(int64_t data_type);
 /// external data is not copied: the array lies in one of them, and nobody may write to it.
 Array array_of(const TensorProto& tensor, const std::filesystem::path& folder,
                ExternalFiles* files = nullptr);
+/// Opens the files of external data of the model's own initialisers. IoError where one is not there,
+/// InputError where it is too short.
+void open_external(const Model& model, ExternalFiles& files);
 /// The model's own initialisers of 4 kB or more, by their names, as above.
 std::map<std::string, Array> large_initialisers(const Model& model, ExternalFiles& files);
 /// The same of a sparse tensor, made dense. InputError also when it would have more than 2^28 elements.

@@ -119,6 +119,24 @@ std::string_view external_data(const TensorProto& tensor, const std::filesystem:
   return {reinterpret_cast<const char*>(file->bytes().data()) + offset, static_cast<size_t>(bytes)};
 }
 
+/// Several elements lie in a byte.
+bool in_one_byte(DType dtype) { return dtype.bits < 8 && !dtype.is_bool(); }
+
+/// What raw or external data of such elements take.
+int64_t stored_bytes(const Type& type) {
+  return in_one_byte(type.dtype) ? (type.shape.count() * type.dtype.bits + 7) / 8 : type.bytes();
+}
+
+Type type_of(const TensorProto& tensor) {
+  const std::optional<DType> dtype = dtype_of(tensor.data_type);
+  if (!dtype)
+    fail<InputError>("{} is of {}, which Millrace does not compute with", told(tensor),
+                     data_type_name(tensor.data_type));
+  Type type{*dtype, Shape(tensor.dims)};
+  if (const std::string fault = type.fault(); !fault.empty()) fail<InputError>("{}: {}", told(tensor), fault);
+  return type;
+}
+
 /// The bytes that a tensor brings with it, at most: so a small file asks for no large memory.
 size_t bytes_at_hand(const TensorProto& tensor) {
   size_t bytes = tensor.raw.size();
@@ -146,26 +164,30 @@ std::string data_type_name(int64_t data_type) {
              : fmt::format("type {}", data_type);
 }
 
+void open_external(const Model& model, ExternalFiles& files) {
+  for (const TensorProto& tensor : model.graph.initialisers) {
+    if (tensor.external.empty() || tensor.is_text()) continue;
+    std::shared_ptr<const MappedFile> file;
+    (void)external_data(tensor, model.folder, stored_bytes(type_of(tensor)), files, file);
+  }
+}
+
 Array array_of(const TensorProto& tensor, const std::filesystem::path& folder, ExternalFiles* files) {
-  const std::optional<DType> dtype = dtype_of(tensor.data_type);
-  if (!dtype)
-    fail<InputError>("{} is of {}, which Millrace does not compute with", told(tensor),
-                     data_type_name(tensor.data_type));
-  const Type type{*dtype, Shape(tensor.dims)};
-  if (const std::string fault = type.fault(); !fault.empty()) fail<InputError>("{}: {}", told(tensor), fault);
+  const Type type = type_of(tensor);
   // A byte at hand holds four elements at most.
   if (tensor.external.empty() && static_cast<size_t>(type.bytes()) > 4 * bytes_at_hand(tensor))
     fail<InputError>("{} says that its shape is {}, but holds fewer elements", told(tensor),
                      type.shape.str());
-  const bool several = dtype->bits < 8 && !dtype->is_bool();  // in a byte
+  const DType dtype = type.dtype;
+  const bool several = in_one_byte(dtype);
   const bool external = !tensor.external.empty(), as_they_lie = external || !tensor.raw.empty();
-  const int64_t size = several ? (type.shape.count() * dtype->bits + 7) / 8 : type.bytes();
+  const int64_t size = stored_bytes(type);
   ExternalFiles closed_again;
   std::shared_ptr<const MappedFile> file;
   const std::string_view bytes =
       external ? external_data(tensor, folder, size, files ? *files : closed_again, file) : tensor.raw;
   if (external && files && !several && size >= kLarge &&
-      reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype->bytes()) == 0)
+      reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype.bytes()) == 0)
     return {type, const_cast<char*>(bytes.data()), std::const_pointer_cast<MappedFile>(file)};
   Array array(type);
   if (several && as_they_lie)
@@ -174,14 +196,14 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder, E
     unpack_integers(tensor, tensor.int32s, array);
   else if (as_they_lie)
     copy_parts(tensor, {bytes}, array);
-  else if (*dtype == f32)
+  else if (dtype == f32)
     copy_parts(tensor, tensor.floats, array);
-  else if (*dtype == f64)
+  else if (dtype == f64)
     copy_parts(tensor, tensor.doubles, array);
-  else if (*dtype == u64 || *dtype == u32)
+  else if (dtype == u64 || dtype == u32)
     copy_integers(tensor, tensor.uint64s, array);
   else
-    copy_integers(tensor, *dtype == i64 ? tensor.int64s : tensor.int32s, array);
+    copy_integers(tensor, dtype == i64 ? tensor.int64s : tensor.int32s, array);
   if (external) require_mapped_file(bytes.data());
   return array;
 }

@@ -199,3 +199,38 @@ def test_the_library_exports_the_interface(prefix):
     symbols = subprocess.run(["nm", "-D", "--defined-only", prefix / "lib/libmillrace.so"], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1] for line in symbols.splitlines() if re.match(r"millrace_[a-z_]+$", line.split()[-1])}
     assert exported == declared and len(declared) >= 12
+
+
+def test_external_data_are_those_that_were_there_when_the_model_was_opened(desk, prefix):
+    for place, factor in (("a", 1), ("b", 2), ("new", 3)):
+        (desk / place).mkdir()
+        w = (np.arange(12 * 400).reshape(12, 400) % 97 * factor).astype(np.float32)
+        save(desk / place / "m.onnx", [node("MatMul", ["x", "w"], ["y"])], [("x", 1, ["n", 12])], [("y", 1, ["n", 400])], [("w", w)])
+        onnx.save_model(onnx.load(desk / place / "m.onnx"), desk / place / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    program = """
+import os, numpy, millrace
+x = numpy.ones((2, 12), numpy.float32)
+right = (numpy.arange(12 * 400).reshape(12, 400) % 97).sum(0).astype(numpy.float32)
+os.chdir("a"); a = millrace.Session("m.onnx")
+os.chdir("../b"); b = millrace.Session("m.onnx")
+assert (b.run(x)[0] == 2 * right).all() and (a.run(x)[0] == right).all()
+os.chdir("..")
+again = millrace.Session("a/m.onnx")
+for name in ("m.onnx", "m.data"): os.rename("new/" + name, "a/" + name)
+assert (again.run(x)[0] == right).all() and (again.run(x[:1])[0] == right).all()
+with open("b/m.data", "r+b") as file:  # in place, before a first run
+    other = millrace.Session("b/m.onnx")
+    file.write(b"12345678")
+try: other.run(x)
+except millrace.Error as e: print(e)
+os.truncate("b/m.data", 4096)
+try: millrace.Session("b/m.onnx")
+except millrace.Error as e: print(e)
+os.remove("b/m.data")
+try: millrace.Session("b/m.onnx")
+except millrace.Error as e: print(e)
+"""
+    changed, short, gone = python(program, desk, prefix).splitlines()
+    assert "m.data: it was changed while it was read" in changed
+    assert "'m.data' has no 19200 bytes from 0 on for it (is the file whole?)" in short
+    assert "b/m.data: no such file" in gone
