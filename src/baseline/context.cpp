@@ -69,14 +69,18 @@ Context::Context(const task::Recipe& recipe, const Options& options) : recipe_(r
   tests_ = task::open_tests(opened_.task, "", 0, opened_.training.feed->memory(), reading, notes);
 }
 
-const PartRows& Context::targets(size_t output, bool tests) {
-  const auto found = targets_.find({output, tests});
-  if (found != targets_.end()) return found->second;
+PartRows Context::all_rows(const data::Part& part, bool tests) {
   const auto& from = samples(tests);
   std::vector<int64_t> all(static_cast<size_t>(from->count()));
   std::iota(all.begin(), all.end(), int64_t{0});
-  const auto part = task().outputs[output]->part({task().recipe, from});
-  return targets_.emplace(std::pair(output, tests), read_rows(*part, *from, all)).first->second;
+  return read_rows(part, *from, all);
+}
+
+const PartRows& Context::targets(size_t output, bool tests) {
+  const auto found = targets_.find({output, tests});
+  if (found != targets_.end()) return found->second;
+  const auto part = task().outputs[output]->part({task().recipe, samples(tests)});
+  return targets_.emplace(std::pair(output, tests), all_rows(*part, tests)).first->second;
 }
 
 std::pair<double, double> Context::unit_of(size_t output, int64_t column) const {
@@ -117,7 +121,8 @@ std::vector<eval::Measured> Context::judged(const std::vector<std::vector<float>
                                             const std::vector<char>& known) {
   std::vector<eval::Measurement> made = measurements();
   for (size_t k = 0; k < made.size(); ++k) {
-    const PartRows& rows = targets(k, true);
+    const auto exact = task().outputs[k]->judged_part({task().recipe, samples(true)});
+    const PartRows rows = exact ? all_rows(*exact, true) : targets(k, true);
     std::vector<char> counted = rows.good;
     for (size_t i = 0; i < known.size(); ++i) counted[i] = counted[i] && known[i];
     const Array& target = rows.arrays[0];

@@ -62,6 +62,8 @@ class Context {
  private:
   std::vector<eval::Measured> finish(std::vector<eval::Measurement>& of_outputs) const;
   std::vector<eval::Measurement> measurements() const;
+  /// What a part makes of all samples.
+  PartRows all_rows(const data::Part& part, bool tests);
 
   task::Recipe recipe_;
   const Options& options_;

@@ -56,7 +56,7 @@ std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
       }
     all.push_back({output.get(), names, eval::Measurement(names, output->section().kind, groups),
                    eval::Measurement(texts, output->section().kind, groups),
-                   set.feed->field(output->target_field()), bytes_of(*output, task, set)});
+                   set.feed->field(output->judged_field(*set.feed)), bytes_of(*output, task, set)});
   }
   for (const std::string& name : metrics)
     if (!found.contains(name))

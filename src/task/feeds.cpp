@@ -76,6 +76,10 @@ TaskFeed feed_of(const Task& task, const Reading& opened, FeedRequest request) {
   const bool training = request.purpose == Purpose::training;
   const Reading reading = with_classes(task, opened, training);
   TaskParts parts = parts_of(task, reading, request.purpose, request.purpose != Purpose::prediction);
+  // A feed to train on has the weights of samples, whatever its purpose, and is no measure of anything.
+  for (const auto& output : task.outputs)
+    if (request.purpose == Purpose::evaluation && !request.weights)
+      if (auto judged = output->judged_part(reading)) parts.named.push_back({output->prefix(), judged, true});
   data::FeedOptions options;
   options.batch = request.batch;
   options.seed = static_cast<uint64_t>(task.recipe.train.seed);

@@ -44,7 +44,7 @@ class RowsOfFeed {
       : task_(task),
         feed_(*set.feed),
         queries_(predicted_of(*task.outputs[0]) == nn::Predicted::ranks),
-        target_(feed_.field(task.outputs[0]->prefix() + "target")),
+        target_(feed_.field(task.outputs[0]->judged_field(feed_))),
         step_(task.network, specs_of(task.fields(), 0, 0), fit_features, compile_options(task, "fp32")) {}
 
   nn::FitRows read(const std::function<void(int64_t, int64_t)>& progress) {

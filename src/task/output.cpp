@@ -1,5 +1,7 @@
 #include "task/output.h"
 
+#include <millrace/feed.h>
+
 #include "base/format.h"
 #include "eval/metric.h"
 #include "task/input.h"
@@ -10,6 +12,11 @@ const OutputKind& Output::kind() const { return output_kinds().at(section_.kind)
 
 std::string Output::target_field() const {
   return from() ? from()->prefix() + "targets" : prefix() + "target";
+}
+
+std::string Output::judged_field(const data::Feed& feed) const {
+  const std::string own = prefix() + "judged";
+  return feed.has_field(own) ? own : target_field();
 }
 
 std::vector<Setting> common_output_settings() {

@@ -18,8 +18,9 @@
 #include "task/reading.h"
 
 namespace millrace::data {
+class Feed;
 class Part;
-}
+}  // namespace millrace::data
 namespace millrace::eval {
 class Measurement;
 }
@@ -106,8 +107,8 @@ class Output {
   const eval::Calibration& calibration() const { return calibration_; }
 
   /// Adds rows of a batch to the metrics: logits f32 (rows × width, at_places() rows × length × width), the
-  /// target array as the feed has it. `rows`: which rows count. `bytes` of text that a target stands for, or
-  /// 0.
+  /// target array, or that of judged_part(), as the feed has it. `rows`: which rows count. `bytes` of text
+  /// that a target stands for, or 0.
   virtual void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t length,
                      const std::vector<char>& rows, double bytes, eval::Measurement& into) const = 0;
 
@@ -121,6 +122,12 @@ class Output {
                                      std::span<const std::byte> /*target*/) const {
     return predict(logits, 1).text;
   }
+
+  /// What judge() takes instead of the targets where they have lost digits: a part with the field "judged",
+  /// which feeds of evaluation have, too. Null where the targets are exact.
+  virtual std::shared_ptr<const data::Part> judged_part(const Reading& /*reading*/) const { return nullptr; }
+  /// The field of a feed that has what judge() takes.
+  std::string judged_field(const data::Feed& feed) const;
 
  protected:
   /// Of logits (Judged::thresholds); empty: 0.

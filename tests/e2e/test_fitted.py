@@ -215,3 +215,31 @@ def test_trees_over_hours_say_the_same_exported(millrace, tmp_path):
     [values] = onnxruntime.InferenceSession(tmp_path / "hours.onnx").run(["values"], {"numbers": days})
     np.testing.assert_allclose(values.ravel(), said, atol=1e-3)
     assert np.corrcoef(said, [hour * hour for _, hour in hours])[0, 1] > 0.9
+
+
+def test_small_targets_are_judged_as_the_file_has_them(millrace, tmp_path):
+    # Zeros and thousandths beside 10^6: in standard deviations of f32 they are little more than rounding.
+    draw = np.random.default_rng(2)
+    x = draw.normal(size=400)
+    y = np.where(draw.random(400) < 0.1, 0.0, np.round(np.exp(3 * x), 3))
+    y[::40] = 1e6
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{a!r},{b!r}\n" for a, b in zip(x.tolist(), y.tolist())))
+    (tmp_path / "r.toml").write_text(
+        '[data]\ntrain = "t.csv"\ntest = "t.csv"\n[input]\ncolumns = ["x"]\n[output]\ncolumn = "y"\nkind = "number"\n'
+        '[eval]\nmetrics = ["mape", "mae", "rmse", "r2", "pinball-50"]\n'
+    )
+    for model in ['{ kind = "boosting", rounds = 5 }', '"linear"']:
+        run = tmp_path / f"run{len(model)}"
+        millrace("train", "r.toml", f"model={model}", "train.epochs=1", "--out", run, cwd=tmp_path)
+        told = json.loads(millrace("eval", run, "t.csv", "--json", cwd=tmp_path).stdout)
+        lines = millrace("predict", run, "t.csv", "--json", cwd=tmp_path).stdout.splitlines()
+        error = y - np.array([json.loads(line)["numbers"]["y"] for line in lines])
+        wanted = {
+            "mape": np.mean(np.abs(error) / np.maximum(np.abs(y), np.finfo(float).eps)),
+            "mae": np.mean(np.abs(error)),
+            "rmse": np.sqrt(np.mean(error**2)),
+            "r2": 1 - np.sum(error**2) / np.sum((y - y.mean()) ** 2),
+            "pinball-50": np.mean(np.abs(error)) / 2,
+        }
+        for name, value in wanted.items():
+            assert told[name] == pytest.approx(value, rel=1e-6), (model, name)

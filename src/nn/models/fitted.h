@@ -19,8 +19,10 @@ namespace millrace::nn {
 
 /// Samples as the module's forward pass takes them, all at once.
 struct FitRows {
-  std::vector<Array> inputs;   // the first dimension are the rows
-  Array targets;               // labels i64 [rows]; numbers, or 0 and 1 of labels, f32 [rows, width]
+  std::vector<Array> inputs;  // the first dimension are the rows
+  /// Labels i64 [rows]; numbers, or 0 and 1 of labels, f32 [rows, width]. Of samples to test on what
+  /// Output::judge() takes, which numbers to learn have lost digits of.
+  Array targets;
   std::vector<float> weights;  // of each row; empty: all weigh 1
   int64_t count = 0;
   /// Of rankings: how many rows each query has, which stand one after the other. Empty: rows are samples.

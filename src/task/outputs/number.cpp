@@ -133,17 +133,13 @@ class NumberOutput final : public Output {
   }
 
   std::shared_ptr<const data::Part> part(const Reading& reading) const override {
-    for (const NumberColumn& column : columns_) (void)reading.samples->column(column.name);
-    return std::make_shared<data::ArrayPart>(
-        std::vector<data::Field>{{"target", {f32, {Dim::named("batch"), width()}}}},
-        [columns = columns_](const Dataset& from, int64_t first, int64_t count,
-                             std::span<std::byte* const> rows) {
-          auto* to = reinterpret_cast<float*>(rows[0]);
-          each_number(from, columns, first, count, [&](int64_t sample, size_t column, double value) {
-            to[static_cast<size_t>(sample - first) * columns.size() + column] = columns[column].learnt(value);
-          });
-        },
-        data::ArrayPartOptions{{}, reading.streamed});
+    return part_of<float>(reading, "target", f32,
+                          [](const NumberColumn& column, double value) { return column.learnt(value); });
+  }
+  /// The file's own numbers: small ones beside a large deviation are little more than rounding in f32.
+  std::shared_ptr<const data::Part> judged_part(const Reading& reading) const override {
+    return part_of<double>(reading, "judged", f64,
+                           [](const NumberColumn& /*column*/, double value) { return value; });
   }
 
   Tensor in_unit(const Tensor& numbers) const override {
@@ -156,12 +152,14 @@ class NumberOutput final : public Output {
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t /*length*/,
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {
     const size_t wide = columns_.size();
-    const auto* const all = reinterpret_cast<const float*>(targets.data());
+    const auto* const judged = reinterpret_cast<const double*>(targets.data());
+    const auto* const learnt = reinterpret_cast<const float*>(targets.data());
+    const bool exact = targets.size() == rows.size() * wide * sizeof(double);
     std::vector<double> predicted, values;
     for (size_t row = 0; row < rows.size(); ++row)
       for (size_t c = 0; c < wide && rows[row]; ++c) {
         predicted.push_back(in_unit(logits[row * wide + c], c));
-        values.push_back(in_unit(all[row * wide + c], c));
+        values.push_back(exact ? judged[row * wide + c] : in_unit(learnt[row * wide + c], c));
       }
     into.update({.outputs = {},
                  .rows = static_cast<int64_t>(predicted.size() / wide),
@@ -192,6 +190,23 @@ class NumberOutput final : public Output {
   }
 
  private:
+  /// Rows of what `make` gives for each number.
+  template <typename T, typename Make>
+  std::shared_ptr<const data::Part> part_of(const Reading& reading, const char* name, DType dtype,
+                                            Make make) const {
+    for (const NumberColumn& column : columns_) (void)reading.samples->column(column.name);
+    return std::make_shared<data::ArrayPart>(
+        std::vector<data::Field>{{name, {dtype, {Dim::named("batch"), width()}}}},
+        [columns = columns_, make](const Dataset& from, int64_t first, int64_t count,
+                                   std::span<std::byte* const> rows) {
+          auto* to = reinterpret_cast<T*>(rows[0]);
+          each_number(from, columns, first, count, [&](int64_t sample, size_t column, double value) {
+            to[static_cast<size_t>(sample - first) * columns.size() + column] = make(columns[column], value);
+          });
+        },
+        data::ArrayPartOptions{{}, reading.streamed});
+  }
+
   /// Six digits, and all those before the point: "251000", "0.0123457".
   static std::string short_text(double value) {
     return std::abs(value) >= 1e5 && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 
 #include "task/kind_sections.h"
 
@@ -99,4 +100,23 @@ TEST_CASE("numbers: what is missing or no number is named") {
   const auto texts = rows_of({{"price", ColumnKind::text}}, {{std::string("1e3")}, {std::string("much")}});
   CHECK(refusal([&] { targets_of<float>(*output, texts); }) ==
         "rows#1: its price is 'much', which is no number");
+}
+
+TEST_CASE("numbers: what is judged are the data's own, which f32 beside a large deviation has lost") {
+  const auto samples = prices({0, 0.001, -0.002, 1e6});
+  const auto output = learnt_output("number", of_price, samples);
+  const auto part = output->judged_part({task::Recipe(), samples});
+  REQUIRE(part);
+  CHECK(part->fields()[0].name == "judged");
+  std::vector<double> exact(4);
+  for (int64_t i = 0; i < 4; ++i)
+    CHECK(part->read(*samples, i, nullptr, nullptr,
+                     reinterpret_cast<std::byte*>(&exact[static_cast<size_t>(i)]))
+              .empty());
+  CHECK(exact == std::vector<double>{0, 0.001, -0.002, 1e6});
+  const std::vector<float> logits = {0, 0, 0, 0};  // each the mean
+  const double mean = (0.001 - 0.002 + 1e6) / 4, least = std::numeric_limits<double>::epsilon();
+  const double wanted =
+      (mean / least + (mean - 0.001) / 0.001 + (mean + 0.002) / 0.002 + (1e6 - mean) / 1e6) / 4;
+  CHECK(judged(*output, logits, exact, {1, 1, 1, 1}, {"mape"}).at("mape") == doctest::Approx(wanted));
 }
