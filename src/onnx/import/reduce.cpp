@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
+
+#include <millrace/operator.h>
 
 #include "onnx/import/call.h"
 
@@ -45,8 +48,9 @@ std::shared_ptr<const onnx::Item::Between> between(onnx::ImportCall& call, Value
   const bool mask = node.op->converts && call.b.dtype(node.operands[0]).is_bool();
   if (!mask || !of.dtype.is_int() || of.dtype.bits < 32) return nullptr;
   if (type.shape.count() == 0 || type.shape.count() > few) return nullptr;
-  const auto times = static_cast<double>(of.shape.count() / type.shape.count());
-  return std::make_shared<const onnx::Item::Between>(Array(type), Array::full(type.dtype, type.shape, times));
+  const int64_t times = of.shape.count() / type.shape.count();
+  const Array most = Array::full(type.dtype, type.shape, static_cast<double>(times));
+  return std::make_shared<const onnx::Item::Between>(Array(type), most);
 }
 
 }  // namespace
