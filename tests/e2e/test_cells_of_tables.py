@@ -1,8 +1,13 @@
 """What becomes of cells that training has not learnt to read, of small tables, and of values that are not
 seen in training."""
 
+import datetime
 import json
 import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 
 def recipe(path, train, rest, column="y"):
@@ -180,3 +185,64 @@ def test_numbers_of_rows_are_left_out_in_any_order(millrace, tmp_path):
     assert "rank is left out" not in out and "twice_id is left out" not in out and "3 columns of numbers" in out
     out = said(millrace, "train", r, 'input.columns=["id","n"]', "--out", tmp_path / "named")
     assert "left out" not in out and "2 columns of numbers" in out
+
+
+def write_in_formats(folder, rows):
+    """The same table as CSV, JSON lines and Parquet, which has booleans, dates and times."""
+    names = {suffix: folder / f"t.{suffix}" for suffix in ["csv", "jsonl", "parquet"]}
+    cells = [",".join("" if value is None else str(value) for value in row.values()) for row in rows]
+    names["csv"].write_text("\n".join([",".join(rows[0]), *cells]) + "\n")
+    names["jsonl"].write_text("\n".join(json.dumps(row, default=str) for row in rows) + "\n")
+    pq.write_table(pa.Table.from_pylist(rows), names["parquet"])
+    return names
+
+
+BOOSTED = """
+[input]
+{input}
+[model]
+kind = "boosting"
+rounds = 5
+"""
+
+
+@pytest.mark.parametrize("choice", ["", 'categories = ["b", "day"]'])
+def test_booleans_and_dates_are_the_same_in_all_formats(millrace, tmp_path, choice):
+    draw = random.Random(3)
+    rows = []
+    for i in range(200):
+        b, x = draw.random() < 0.5, draw.random()
+        day = datetime.date(2023, 1, 1) + datetime.timedelta(days=draw.randint(0, 20))
+        at = datetime.datetime(2023, 1, 1) + datetime.timedelta(seconds=draw.randint(0, 10**6))
+        y = b if x < 0.5 else (day.day + at.day) % 16 > 8
+        rows.append({"x": round(x, 4), "b": None if i % 50 == 7 else b, "day": day, "at": at, "y": y})
+    tables = write_in_formats(tmp_path, rows)
+    told = {}
+    for trained in tables:
+        r = recipe(tmp_path / f"{trained}.toml", tables[trained], BOOSTED.format(input=choice))
+        run = tmp_path / f"run_{trained}"
+        millrace("train", r, "--out", run)
+        for asked, table in tables.items():
+            got = json.loads(millrace("eval", run, table, "--json").stdout)
+            out = tmp_path / "out.csv"
+            out.unlink(missing_ok=True)
+            millrace("predict", run, table, "-o", out)
+            predicted = [line.split(",")[-1] for line in out.read_text().splitlines()[1:]]
+            told[trained, asked] = got["accuracy"], got["log-loss"], predicted
+        assert told[trained, "csv"] == told[trained, "jsonl"] == told[trained, "parquet"], trained
+    assert told["csv", "csv"][:2] == told["parquet", "csv"][:2] and told["csv", "csv"][0] > 0.8
+
+
+def test_texts_of_booleans_are_no_classes_of_numbers(millrace, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i % 2},{i % 2}\n" for i in range(60)))
+    (tmp_path / "other.csv").write_text("x,y\nTrue,1\n")
+    (tmp_path / "classes.csv").write_text("x,y\n1,True\n")
+    millrace("train", recipe(tmp_path / "r.toml", tmp_path / "t.csv", ""), "--out", tmp_path / "run")
+    assert "holds numbers" in said(millrace, "predict", tmp_path / "run", tmp_path / "other.csv", code=None)
+    assert "has the class 'True'" in millrace("eval", tmp_path / "run", tmp_path / "classes.csv", code=1).stderr
+
+
+def test_booleans_of_json_beside_numbers_are_numbers(millrace, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"n": true, "t": true}\n{"n": 2, "t": "no"}\n{"n": false, "t": null}\n')
+    read = json.loads(millrace("data", "head", tmp_path / "t.jsonl", "--json").stdout)["head"]
+    assert read == [{"n": 1, "t": "true"}, {"n": 2, "t": "no"}, {"n": 0, "t": None}]

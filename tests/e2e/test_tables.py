@@ -118,10 +118,10 @@ def test_jsonl(millrace, tmp_path):
     lines = ['{"i": 1, "r": 1, "t": "é\\n", "n": {"a": [1, null]}, "m": 1}', "", '{"r": 2.5, "m": "x", "b": true}', '{"i": null}']
     (tmp_path / "x.jsonl").write_text("\n".join(lines), encoding="utf-8")
     read = head(millrace, tmp_path / "x.jsonl")
-    assert kinds(read) == {"i": "integer", "r": "real", "t": "text", "n": "json", "m": "json", "b": "integer"}
+    assert kinds(read) == {"i": "integer", "r": "real", "t": "text", "n": "json", "m": "json", "b": "text"}
     first, second, third = read["head"]
     assert (first["i"], first["r"], first["t"], json.loads(first["n"])) == (1, 1.0, "é\n", {"a": [1, None]})
-    assert (second["i"], second["r"], json.loads(second["m"]), second["b"]) == (None, 2.5, "x", 1)
+    assert (second["i"], second["r"], json.loads(second["m"]), second["b"]) == (None, 2.5, "x", "true")
     assert set(third.values()) == {None}
 
 
@@ -200,6 +200,7 @@ TABLE = pa.table(
         "day": [DAY, None, DAY],
         "time": [datetime.time(1, 2, 3, 4), None, None],
         "money": [decimal.Decimal("1.10"), None, decimal.Decimal("-99999999999999999.25")],
+        "took": pa.array([999, None, -1], pa.duration("ns")),
         "nothing": pa.nulls(3),
         "struct": [{"a": 1}, None, {"a": 2}],
         "nested": [[[1]], None, []],
@@ -209,7 +210,7 @@ TABLE = pa.table(
 SEEN = {
     "i8": [1, None, -3],
     "u32": [1, 2, 2**32 - 1],
-    "flag": [1, None, 0],
+    "flag": ["true", None, "false"],
     "f16": [1.5, 2.5, None],
     "f32": [0.5, None, 0.10000000149011612],
     "text": ["a", None, "é"],
@@ -221,11 +222,12 @@ SEEN = {
     "pairs": [[1, 2], None, [3, 4]],
     "category": ["u", "v", None],
     "codes": [5, None, 5],
-    "ns": [0, None, -1],
-    "zone": [5_000_000, None, 1_000_000],
-    "day": [-86_400_000_000, None, -86_400_000_000],
-    "time": [3_723_000_004, None, None],
+    "ns": ["1970-01-01 00:00:00", None, "1969-12-31 23:59:59.999999999"],
+    "zone": ["1970-01-01 00:00:05Z", None, "1970-01-01 00:00:01Z"],
+    "day": ["1969-12-31", None, "1969-12-31"],
+    "time": ["01:02:03.000004", None, None],
     "money": [1.1, None, -99999999999999999.25],
+    "took": [0, None, -1],
     "nothing": [None, None, None],
     "words": ['["a"]', None, "[]"],
 }

@@ -5,6 +5,7 @@
 
 #include "base/contains.h"
 #include "base/words.h"
+#include "data/table/booleans.h"
 
 namespace millrace::data {
 
@@ -14,6 +15,7 @@ void TableState::index() {
     ids.emplace_back();
     for (size_t i = 0; i < category.vocabulary.size(); ++i)
       ids.back().emplace(category.vocabulary[i], static_cast<int64_t>(i) + 1);
+    add_booleans(ids.back());
   }
 }
 

@@ -19,18 +19,20 @@ using Json = nlohmann::json;
 
 constexpr size_t most_json_columns = 100'000, deepest_json = 200;
 
-enum class JsonKind : uint8_t { none, integer, real, text, nested };
+enum class JsonKind : uint8_t { none, boolean, integer, real, text, nested };
 
 /// Of the values of a column: how many are what. Numbers widen to reals; among them words for what is missing
-/// ("n/a"), and a few other texts, as in CSV, are no values; what else does not go together is JSON.
+/// ("n/a"), and a few other texts, as in CSV, are no values, and booleans are 0 and 1; without numbers these
+/// are texts, as in CSV; what else does not go together is JSON.
 struct JsonTally {
-  int64_t integers = 0, reals = 0, nested = 0;
+  int64_t booleans = 0, integers = 0, reals = 0, nested = 0;
   int64_t texts = 0, words = 0;  // words: those of the texts that stand for a missing number
   int64_t first = -1;            // sample of the first other text, and that
   std::string first_text;
 
   void add(JsonKind kind, const std::string& text, int64_t sample) {
     constexpr size_t shown = 40;
+    booleans += kind == JsonKind::boolean;
     integers += kind == JsonKind::integer;
     reals += kind == JsonKind::real;
     nested += kind == JsonKind::nested;
@@ -44,6 +46,7 @@ struct JsonTally {
     }
   }
   void add(const JsonTally& later) {
+    booleans += later.booleans;
     integers += later.integers;
     reals += later.reals;
     nested += later.nested;
@@ -53,7 +56,7 @@ struct JsonTally {
     first = later.first;
     first_text = later.first_text;
   }
-  int64_t numbers() const { return integers + reals; }
+  int64_t numbers() const { return integers + reals == 0 ? 0 : booleans + integers + reals; }
   int64_t bad() const { return texts - words; }
   ColumnKind kind() const {
     if (nested > 0) return ColumnKind::json;
@@ -73,7 +76,7 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
   std::string wrong;
 
   bool null() override { return value(JsonKind::none); }
-  bool boolean(bool) override { return value(JsonKind::integer); }
+  bool boolean(bool) override { return value(JsonKind::boolean); }
   bool number_integer(int64_t) override { return value(JsonKind::integer); }
   bool number_unsigned(uint64_t number) override {
     return value(number <= static_cast<uint64_t>(INT64_MAX) ? JsonKind::integer : JsonKind::real);
@@ -238,7 +241,7 @@ class JsonLines final : public LineDataset {
       case ColumnKind::real:
         return at->is_boolean() ? static_cast<double>(at->get<bool>()) : at->get<double>();
       case ColumnKind::text:
-        return at->get<std::string>();
+        return at->is_boolean() ? text_of(*at) : at->get<std::string>();
       default:
         return text_of(*at);
     }

@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "data/codecs/text/first_group.h"
 #include "data/feed/array_part.h"
+#include "data/table/booleans.h"
 #include "data/table/column_values.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
@@ -145,6 +146,7 @@ struct KnownClasses {
 
   void index() {
     for (size_t i = 0; i < names.size(); ++i) ids.emplace(names[i], static_cast<int64_t>(i));
+    data::add_booleans(ids);
   }
   /// -1 for none.
   int64_t find(const WrittenClass& written) const {

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "data/feed/array_part.h"
+#include "data/table/booleans.h"
 #include "data/table/place.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
@@ -109,11 +110,12 @@ struct LabelColumns {
     if (values.has(at)) {
       if (values.kind == ColumnKind::integer) value = static_cast<double>(values.integers[at]);
       if (values.kind == ColumnKind::real) value = values.reals[at];
+      if (values.kind == ColumnKind::text) value = data::boolean_of(values.contents[at]);
       if (values.kind == ColumnKind::text && values.contents[at] == "0") value = 0;
       if (values.kind == ColumnKind::text && values.contents[at] == "1") value = 1;
     }
     if (value != 0 && value != 1)
-      fail<InputError>("{}: its {} is neither 0 nor 1, which say whether a label holds",
+      fail<InputError>("{}: its {} is neither 0 nor 1, nor true or false, which say whether a label holds",
                        data::place_of(from, sample), name);
     return value == 1;
   }

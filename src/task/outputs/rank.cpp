@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "data/feed/group_part.h"
+#include "data/table/booleans.h"
 #include "data/table/group.h"
 #include "data/table/place.h"
 #include "data/table/read_columns.h"
@@ -32,6 +33,7 @@ void read_relevance(const Dataset& from, const std::string& column, int64_t firs
           data::place_of(from, first + i), column);
     const double value = values[0].kind == ColumnKind::integer ? static_cast<double>(values[0].integers[at])
                          : values[0].kind == ColumnKind::real  ? values[0].reals[at]
+                         : values[0].kind == ColumnKind::text  ? data::boolean_of(values[0].contents[at])
                                                                : NAN;
     // Gains 2^relevance are numbers.
     constexpr double most = 100;
@@ -159,6 +161,10 @@ std::string rank_refuses(const Dataset& samples, const std::string& column) {
   if (!has_queries(samples)) return "no column is called qid, query_id or query, and data.group is not set";
   const ColumnKind kind = samples.columns()[samples.column(column)].kind;
   if (data::is_numeric(kind)) return {};
+  if (kind == ColumnKind::text && samples.count() > 0)
+    if (const data::Value first = samples.read(0, samples.column(column));
+        std::holds_alternative<std::string>(first) && data::boolean_of(std::get<std::string>(first)) >= 0)
+      return {};
   return fmt::format("'{}' holds {}s, not relevances", column, data::kind_name(kind));
 }
 

@@ -58,4 +58,10 @@ TEST_CASE("classes: columns of zeros and ones") {
   CHECK(targets_of<float>(*output, samples) == std::vector<float>{0, 1, 1, 0, 1, 1});
   const auto wrong = rows_of({{"a", ColumnKind::integer}, {"b", ColumnKind::real}}, {{int64_t{2}, 0.0}});
   CHECK(refusal([&] { targets_of<float>(*output, wrong); }).starts_with("rows#0: its a is neither 0 nor 1"));
+  const std::vector<data::Column> texts = {{"a", ColumnKind::text}, {"b", ColumnKind::text}};
+  const std::string t = "True", f = "false", other = "yes";
+  CHECK(targets_of<float>(*output, rows_of(texts, {{t, f}, {f, t}})) == std::vector<float>{0, 1, 1, 0});
+  CHECK(refusal([&] {
+          targets_of<float>(*output, rows_of(texts, {{t, other}}));
+        }).find("its b is neither") != std::string::npos);
 }

@@ -154,6 +154,21 @@ TEST_CASE("rank: what is learnt of relevances, and how predictions are told") {
   CHECK(output->target_text(bytes_of(target)) == "label of its rows: 2 0");
 }
 
+TEST_CASE("rank: booleans are relevances, as clicks are") {
+  const auto learn = [](ColumnKind kind, const data::Value& yes, const data::Value& no) {
+    return learnt_output("rank", by_label,
+                         data::grouped(rows_of({{"query", ColumnKind::integer}, {"label", kind}},
+                                               {{int64_t{1}, yes}, {int64_t{1}, no}, {int64_t{1}, no}}),
+                                       "query"));
+  };
+  const std::string yes = "true", no = "False";
+  CHECK(learn(ColumnKind::text, yes, no)->ignorance() ==
+        learn(ColumnKind::integer, int64_t{1}, int64_t{0})->ignorance());
+  CHECK(refusal([&] {
+          (void)learn(ColumnKind::text, std::string("clicked"), no);
+        }).find("holds texts, not relevances") != std::string::npos);
+}
+
 TEST_CASE("rank: what cannot be relevances is refused, with its place") {
   const auto why = [](std::vector<int64_t> relevance) {
     return refusal([&] { (void)learnt_output("rank", by_label, queries(std::move(relevance))); });

@@ -1,6 +1,7 @@
 // Arrow's arrays as columns of ours.
 #include <arrow/type_traits.h>
 #include <arrow/util/float16.h>
+#include <arrow/util/formatting.h>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,8 +12,6 @@ namespace millrace::data::arrow_module {
 namespace {
 
 using arrow::Type;
-
-constexpr int64_t day = 86'400'000'000;  // in microseconds
 
 const arrow::DataType& plain(const arrow::DataType& type) {
   if (type.id() == Type::EXTENSION)
@@ -62,7 +61,7 @@ bool is_text(const arrow::DataType& type) {
 int64_t checked_product(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))
-    throw std::runtime_error("a time lies too far away for microseconds");
+    throw std::runtime_error("a duration is too long for microseconds");
   return product;
 }
 
@@ -79,6 +78,16 @@ int64_t microseconds(int64_t value, arrow::TimeUnit::type unit) {
     default:
       return floor_thousandth(value);
   }
+}
+
+/// Fractions of a second end where only zeros would follow: "12:30:00.5".
+void append_short(std::string_view time, std::string& to) {
+  const bool utc = time.ends_with('Z'), fraction = time.find('.') != std::string_view::npos;
+  if (utc) time.remove_suffix(1);
+  if (fraction) time = time.substr(0, time.find_last_not_of('0') + 1);
+  if (time.ends_with('.')) time.remove_suffix(1);
+  to += time;
+  if (utc) to += 'Z';
 }
 
 int64_t checked_unsigned(uint64_t value) {
@@ -133,17 +142,27 @@ class Appender {
       return std::strtod(typed.FormatValue(i).c_str(), nullptr);
     });
   }
-  template <typename ArrayType>
-  void times(const arrow::Array& array) {
-    const auto unit = static_cast<const typename ArrayType::TypeClass&>(*array.type()).unit();
-    put_all<ArrayType>(
-        array, [unit](const ArrayType& typed, int64_t i) { return microseconds(typed.Value(i), unit); });
+  void durations(const arrow::Array& array) {
+    const auto unit = static_cast<const arrow::DurationType&>(*array.type()).unit();
+    put_all<arrow::DurationArray>(array, [unit](const arrow::DurationArray& typed, int64_t i) {
+      return microseconds(typed.Value(i), unit);
+    });
   }
-  /// So many microseconds each.
+  /// Booleans, dates and times as formats have them that hold texts, so that a model learnt from one reads
+  /// the others: "true", "2024-12-31", "2024-12-31 12:30:00.5", behind which is a Z where they are UTC.
   template <typename ArrayType>
-  void dates(const arrow::Array& array, int64_t each) {
-    put_all<ArrayType>(
-        array, [each](const ArrayType& typed, int64_t i) { return checked_product(typed.Value(i), each); });
+  void written(const arrow::Array& array) {
+    using Type = typename ArrayType::TypeClass;
+    const auto& typed = static_cast<const ArrayType&>(array);
+    arrow::internal::StringFormatter<Type> format(array.type().get());
+    const auto bytes = std::make_shared<std::string>();
+    std::vector<size_t> ends;
+    for (int64_t i = 0; i < typed.length(); ++i) {
+      if (typed.IsValid(i))
+        format(typed.Value(i), [&](std::string_view text) { append_short(text, *bytes); });
+      ends.push_back(bytes->size());
+    }
+    hand_over(bytes, ends);
   }
   template <typename ArrayType>
   void contents(const std::shared_ptr<arrow::Array>& array) {
@@ -155,6 +174,7 @@ class Appender {
 
   void values(const std::shared_ptr<arrow::Array>& shared) {
     const arrow::Array& array = *shared;
+    if (array.type_id() == Type::BOOL) return written<arrow::BooleanArray>(array);
     if (visit_number(array.type_id(),
                      [&]<typename Number>(Number) { plain_numbers<typename Number::ArrayType>(array); }))
       return;
@@ -170,17 +190,17 @@ class Appender {
       case Type::DECIMAL256:
         return decimals<arrow::Decimal256Array>(array);
       case Type::DATE32:
-        return dates<arrow::Date32Array>(array, day);
+        return written<arrow::Date32Array>(array);
       case Type::DATE64:
-        return dates<arrow::Date64Array>(array, 1000);
+        return written<arrow::Date64Array>(array);
       case Type::TIMESTAMP:
-        return times<arrow::TimestampArray>(array);
+        return written<arrow::TimestampArray>(array);
       case Type::TIME32:
-        return times<arrow::Time32Array>(array);
+        return written<arrow::Time32Array>(array);
       case Type::TIME64:
-        return times<arrow::Time64Array>(array);
+        return written<arrow::Time64Array>(array);
       case Type::DURATION:
-        return times<arrow::DurationArray>(array);
+        return durations(array);
       case Type::STRING:
       case Type::BINARY:
         return contents<arrow::BinaryArray>(shared);
@@ -323,6 +343,12 @@ bool kind_of(const arrow::DataType& whole, ColumnKind& kind) {
     case Type::STRING:
     case Type::LARGE_STRING:
     case Type::STRING_VIEW:
+    case Type::BOOL:
+    case Type::DATE32:
+    case Type::DATE64:
+    case Type::TIMESTAMP:
+    case Type::TIME32:
+    case Type::TIME64:
       kind = ColumnKind::text;
       return true;
     case Type::BINARY:
@@ -331,11 +357,6 @@ bool kind_of(const arrow::DataType& whole, ColumnKind& kind) {
     case Type::FIXED_SIZE_BINARY:
       kind = ColumnKind::bytes;
       return true;
-    case Type::DATE32:
-    case Type::DATE64:
-    case Type::TIMESTAMP:
-    case Type::TIME32:
-    case Type::TIME64:
     case Type::DURATION:
       kind = ColumnKind::integer;
       return true;
