@@ -11,9 +11,11 @@
 #include "base/format.h"
 #include "ir/values.h"
 #include "ops/attention.h"
+#include "ops/body.h"
 #include "ops/matmul.h"
 #include "passes/kept_axis.h"
 #include "passes/pass.h"
+#include "runtime/constant_graph.h"
 #include "target/provider.h"
 
 namespace millrace::optim {
@@ -294,6 +296,10 @@ void TokenGraph::find_late() {
 const Array& TokenGraph::known(Value value) const {
   if (const Array* constant = graph_.constant_value(value)) return *constant;
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
+  constexpr int64_t large = 1 << 20;  // masks of long texts, between whose parts nobody looks
+  if (graph_.type(value).shape.count() > large)
+    return known_.emplace(value, evaluate_constant_graph(ops::part_of_body(graph_, {}, {value}))[0])
+        .first->second;
   std::vector<Array> operands;
   for (const Value& operand : graph_.node(value).operands) operands.push_back(known(operand));
   return known_.emplace(value, evaluated(graph_, value.node, operands)[static_cast<size_t>(value.output)])

@@ -7,9 +7,9 @@
 
 #include <millrace/operator.h>
 
-#include "backend/ref/evaluate.h"
 #include "ir/first_along.h"
 #include "onnx/import/bounded.h"
+#include "runtime/constant_graph.h"
 
 namespace millrace::onnx {
 namespace {
@@ -17,20 +17,12 @@ namespace {
 /// Constants that are computed while importing are no larger than this many elements.
 constexpr int64_t kFolded = int64_t{1} << 24;
 
-/// Operations, and elements that are computed on the way.
-constexpr double kFoldedWork = 2e8;
-
 bool little_work(const Graph& graph) {
-  double work = 0;
-  for (int i = 0; i < graph.size(); ++i) {
-    const Node& node = graph.node(i);
-    for (const Type& type : node.types) {
+  constexpr double most = 2e8;
+  for (int i = 0; i < graph.size(); ++i)
+    for (const Type& type : graph.node(i).types)
       if (type.shape.count() > kFolded) return false;
-      work += static_cast<double>(type.shape.count());
-    }
-    if (node.op->op_class == OpClass::heavy && node.op->flops) work += node.op->flops(graph, node);
-  }
-  return work <= kFoldedWork;
+  return work_of(graph) <= most;
 }
 
 void collect(const Item& item, std::vector<Value>& outputs) {
@@ -90,7 +82,7 @@ std::optional<Items> folded(Graph& graph, const Items& operands, const WriteNode
   std::vector<Value> outputs;
   for (const Item& item : results) collect(item, outputs);
   scratch.set_outputs(outputs);
-  const std::vector<Array> arrays = ref::evaluate(scratch, {});
+  const std::vector<Array> arrays = evaluate_constant_graph(scratch);
   Items constants;
   size_t at = 0;
   for (const Item& item : results) constants.push_back(as_constant(graph, item, arrays, at));
