@@ -139,7 +139,8 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
                                                    "sum-of-broadcast",
                                                    "log-of-softmax",
                                                    "stable-log-sum-exp",
-                                                   "concat-of-many"};
+                                                   "concat-of-many",
+                                                   "transposed-convolution-of-patches"};
   CHECK(library_names(rules().names()) == rules_in_order);
   const std::vector<std::string> by_preference = {"depthwise",
                                                   "few-channels",

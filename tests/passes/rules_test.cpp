@@ -169,6 +169,16 @@ const std::vector<Case>& cases() {
       {"stable-log-sum-exp", matrix,
        [](auto& b, Value x) { return b.unary("log", b.sum(b.unary("exp", x), {1}, false)); }, "exp sum log",
        "max broadcast is_finite select broadcast sub exp sum log add reshape"},
+      {"transposed-convolution-of-patches",
+       {f32, {2, 3, 4, 5}},
+       [](auto& b, Value x) {
+         Array w(f32, {3, 7, 2, 3});
+         for (int64_t i = 0; i < w.count(); ++i) w.set(i, 0.25 * static_cast<double>(i % 11) - 1);
+         return add(b, "conv2d_input_grad", {x, b.graph().constant(w)},
+                    {{"strides", Ints{2, 3}}, {"input_shape", Shape{2, 7, 8, 15}}});
+       },
+       "conv2d_input_grad",
+       "transpose reshape transpose reshape matmul reshape transpose reshape transpose"},
   };
   return all;
 }
@@ -210,6 +220,30 @@ TEST_CASE("every rule simplifies its case, keeps its values, and can be switched
   }
   for (const Rule* rule : rules().all())
     CHECK_MESSAGE((tested.contains(rule->name) || rule->name.starts_with("test-")), rule->name);
+}
+
+TEST_CASE("transposed convolutions of patches: those that overlap, or leave rows over, are none") {
+  struct Other {
+    Shape window, result;
+    Attributes attributes;
+  };
+  const std::vector<Other> others = {
+      {{4, 3, 2, 2}, {2, 3, 5, 5}, {}},                         // steps of 1
+      {{4, 3, 2, 2}, {2, 3, 9, 8}, {{"strides", Ints{2, 2}}}},  // a row is left over
+      {{4, 3, 2, 2}, {2, 6, 8, 8}, {{"strides", Ints{2, 2}}, {"groups", int64_t{2}}}},
+      {{4, 3, 2, 2}, {2, 3, 9, 9}, {{"strides", Ints{2, 2}}, {"dilations", Ints{2, 2}}}},
+      {{4, 3, 2, 2}, {2, 3, 6, 6}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{4, 3, 1, 1}, {2, 3, 4, 4}, {}},
+  };
+  for (size_t k = 0; k < others.size(); ++k) {
+    CAPTURE(k);
+    Graph graph;
+    const Value x = graph.input("x", {f32, {2, 4, 4, 4}}), w = graph.input("w", {f32, others[k].window});
+    Attributes attributes = others[k].attributes;
+    attributes.set("input_shape", others[k].result);
+    graph.set_outputs({graph.add("conv2d_input_grad", {x, w}, attributes)});
+    CHECK(operators(simplified(graph)) == "conv2d_input_grad");
+  }
 }
 
 TEST_CASE("log-sum-exp neither overflows nor loses small terms") {
