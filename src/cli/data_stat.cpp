@@ -173,7 +173,7 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
     const bool number = data::is_numeric(column.kind);
     const bool sound = column.kind == data::ColumnKind::audio;
     const auto found = decisions.find(column.name);
-    const data::TableColumn* const decision = found != decisions.end() ? &found->second : nullptr;
+    const data::TableColumn* const decision = found != decisions.end() && !sound ? &found->second : nullptr;
     const int64_t missing = missing_of(of, decision);
     std::string frequent;
     nlohmann::ordered_json one{

@@ -33,7 +33,8 @@ std::string share_text(const eval::Measured& share) {
 }
 
 Json share_json(const eval::Measured& share) {
-  return json_object({{"value", Json(share.value)}, {"interval", std::vector<Json>{share.low, share.high}}});
+  return json_object({{"value", Json(share.value)},
+                      {"interval", std::vector<Json>{std::max(share.low, 0.0), std::min(share.high, 1.0)}}});
 }
 
 }  // namespace

@@ -39,7 +39,11 @@ std::vector<std::string> beginnings(const GenerateArguments& a) {
       if (!file) fail<InputError>("--prompts {}: cannot be read; check the path", a.file);
     }
     std::istream& lines = a.file == "-" ? std::cin : file;
-    for (std::string line; std::getline(lines, line);) all.push_back(line);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      if (all.empty() && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
+      all.push_back(line);
+    }
     if (all.empty()) fail<InputError>("--prompts {}: there is no line in it", a.file);
   }
   if (all.empty()) all.emplace_back();
@@ -104,6 +108,9 @@ Opened open_run(const GenerateArguments& a, const DecoderOptions& options) {
   opened.task = std::make_unique<task::Task>(train::load_model(a.run, warnings, {}, a.checkpoint));
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
   opened.tokens = task::next_token_input(*opened.task);
+  for (const auto& output : opened.task->outputs)
+    if (const std::string why = output->predicts_nothing(); !why.empty())
+      fail<InputError>("{}: {}", a.run, why);
   if (!opened.tokens)
     fail<InputError>("{} does not predict what comes next, so that it cannot go on: millrace predict asks it",
                      a.run);

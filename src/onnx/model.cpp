@@ -279,11 +279,63 @@ void name_dimensions(GraphProto& graph) {
 
 }  // namespace
 
+namespace {
+
+/// Calls use(name) for each value that a node and its graphs read.
+template <typename Use>
+void each_read(const NodeProto& node, const Use& use) {
+  for (const std::string& name : node.inputs) use(name);
+  for (const AttributeProto& attribute : node.attributes) {
+    if (!attribute.graph) continue;
+    for (const NodeProto& inner : attribute.graph->nodes) each_read(inner, use);
+    for (const ValueInfo& output : attribute.graph->outputs) use(output.name);
+  }
+}
+
+/// The nodes as they are, but each behind those whose values it reads: ONNX wants that, and tools that append
+/// nodes (onnxruntime's float16) forget it. Where nodes wait for each other they stay as they are.
+void put_in_order(std::vector<NodeProto>& nodes) {
+  std::map<std::string, size_t, std::less<>> given_by;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const std::string& name : nodes[i].outputs)
+      if (!name.empty()) given_by.emplace(name, i);
+  std::vector<std::vector<size_t>> readers(nodes.size());
+  std::vector<size_t> waits(nodes.size(), 0);
+  bool in_order = true;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    each_read(nodes[i], [&](const std::string& name) {
+      const auto given = given_by.find(name);
+      if (given == given_by.end() || given->second == i) return;
+      in_order = in_order && given->second < i;
+      readers[given->second].push_back(i);
+      ++waits[i];
+    });
+  if (in_order) return;
+  std::set<size_t> ready;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (waits[i] == 0) ready.insert(i);
+  std::vector<size_t> order;
+  while (!ready.empty()) {
+    const size_t first = *ready.begin();
+    ready.erase(ready.begin());
+    order.push_back(first);
+    for (const size_t reader : readers[first])
+      if (--waits[reader] == 0) ready.insert(reader);
+  }
+  if (order.size() != nodes.size()) return;
+  std::vector<NodeProto> sorted;
+  for (const size_t i : order) sorted.push_back(std::move(nodes[i]));
+  nodes = std::move(sorted);
+}
+
+}  // namespace
+
 Model parse_model(std::string_view bytes, const std::string& name) {
   Model model = Parser(name).model(bytes);
   if (model.opsets.empty() && model.graph.nodes.empty() && model.graph.outputs.empty())
     fail<InputError>("{}: the file is damaged or no ONNX model", name);
   name_dimensions(model.graph);
+  put_in_order(model.graph.nodes);
   return model;
 }
 

@@ -188,7 +188,8 @@ data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::stri
 
 Set with_names(Set set, const std::string& path, data::OpenOptions options,
                const std::vector<std::string>& columns) {
-  if (options.header || set->format() != "csv" || has_columns(*set, columns)) return set;
+  const bool reads_csv = set->format() == "csv" || set->format() == "folder";  // a table in it
+  if (options.header || !reads_csv || has_columns(*set, columns)) return set;
   options.header = true;
   Set named;
   try {

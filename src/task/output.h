@@ -112,6 +112,8 @@ class Output {
   virtual void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t length,
                      const std::vector<char>& rows, double bytes, eval::Measurement& into) const = 0;
 
+  /// Why there is nothing to tell of a row; "" where there is.
+  virtual std::string predicts_nothing() const { return {}; }
   /// How the prediction of one row is told; `top`: how many classes or tokens.
   virtual Prediction predict(std::span<const float> logits, int64_t top) const = 0;
   /// The same of a target, for `data show` and `data why`.

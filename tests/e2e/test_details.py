@@ -215,6 +215,9 @@ def test_texts_are_shown_beside_what_is_predicted_of_them(millrace, tmp_path, ho
             assert sum(a == b for a, b in zip(target, prediction)) > 5  # some letters after others are easy
         else:
             assert 0 < len(target) < 30 and prediction
+            for verb, text in (("predict", "some words"), ("generate", "some words")):
+                said = millrace(verb, "run", text, cwd=tmp_path, code=1).stderr
+                assert "which tokens are masked" in said and "train.init_from" in said
     with open(tmp_path / "run/metrics.jsonl") as file:
         last = [json.loads(line) for line in file if "progress/tokens" in line][-1]
     assert last["progress/tokens"] == 48 * last["progress/samples"] and last["system/tokens_per_second"] > 0

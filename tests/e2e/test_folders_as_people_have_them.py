@@ -245,3 +245,28 @@ def test_tars_that_macos_made_are_data_sets(millrace, tmp_path):
         tar.add(tmp_path / "data", ".")
     recipe = write_recipe(tmp_path / "r.toml", tmp_path / "data.tar", batch=2)
     assert "2 pictures" in millrace("train", recipe, "--out", tmp_path / "run").stdout
+
+
+def pictures_with_table(folder, count, table):
+    folder.mkdir()
+    for i in range(count):
+        smooth(i).save(folder / f"{i:03}.png")
+    (folder / "labels.csv").write_text(table)
+    return folder
+
+
+def test_tables_of_few_pictures_have_names_and_those_of_more_files_are_used(millrace, tmp_path):
+    head = lambda folder, *more: json.loads(millrace("data", "head", folder, "--json", *more).stdout)["head"]  # noqa: E731
+    one = pictures_with_table(tmp_path / "one", 1, "file,k,note\n000.png,u,good good\n")
+    for more in ([], ["--header", "yes"]):
+        (row,) = head(one, *more)
+        assert (row["k"], row["note"]) == ("u", "good good")
+    rows = "".join(f"{i:03}.png,{'uv'[i % 2]},\n" for i in range(40))
+    some = pictures_with_table(tmp_path / "some", 6, "file,k,note\n" + rows)
+    assert [row["k"] for row in head(some, "-n", 6)] == list("uvuvuv")
+    assert "34 of its rows name no file" in millrace("data", "head", some).stderr
+    # Numbers of rows are no names of files.
+    many = pictures_with_table(tmp_path / "many", 6, "n,k\n" + "".join(f"{i},u\n" for i in range(40)))
+    for i in range(6):
+        (many / f"{i:03}.png").rename(many / f"{i}.png")
+    assert "k" not in head(many)[0]

@@ -78,6 +78,8 @@ def test_a_text_is_what_it_is_alone(millrace, desk, run):
     together = generated(millrace, desk, run, "--prompts", "beginnings.txt", *options, "--batch", 4)
     assert [row["prompt"] for row in together] == texts and all(len(row["tokens"]) == 40 for row in together)
     assert generated(millrace, desk, run, "--prompts", "beginnings.txt", *options, "--batch", 1) == together
+    (desk / "windows.txt").write_bytes(b"\xef\xbb\xbf" + (desk / "beginnings.txt").read_bytes().replace(b"\n", b"\r\n"))
+    assert generated(millrace, desk, run, "--prompts", "windows.txt", *options, "--batch", 4) == together
     assert generated(millrace, desk, run, texts[0], *options)[0] == together[0]
     # Room for one text of 64 tokens at a time.
     assert generated(millrace, desk, run, "--prompts", "beginnings.txt", *options, "--memory", f"{4 * 16 * 2 * 2 * 64 * 4}B") == together

@@ -40,6 +40,17 @@ def test_values_of_one_name_are_refused(millrace, tmp_path):
         assert error in millrace("predict", f"{name}.onnx", "x.npy", cwd=tmp_path, code=1).stderr
 
 
+def test_nodes_are_put_in_order(millrace, tmp_path):
+    # As tools leave them that append nodes, such as onnxruntime.transformers.float16.
+    inner = onnx.helper.make_graph([node("Add", ["t", "t"], ["b"])], "inner", [], [onnx.helper.make_tensor_value_info("b", 1, None)])
+    other = onnx.helper.make_graph([node("Neg", ["t"], ["c"])], "other", [], [onnx.helper.make_tensor_value_info("c", 1, None)])
+    nodes = [node("Relu", ["u"], ["y"]), node("If", ["yes"], ["u"], then_branch=inner, else_branch=other), node("Neg", ["x"], ["t"])]
+    save(tmp_path / "m.onnx", nodes, [("x", 1, [3])], [("y", 1, [3])], [("yes", np.array(True))])
+    assert json.loads(millrace("predict", tmp_path / "m.onnx", "[1, -2, 3]", "--json").stdout)["y"] == [0, 4, 0]
+    save(tmp_path / "m.onnx", [node("Add", ["x", "y"], ["t"]), node("Neg", ["t"], ["y"])], [("x", 1, [3])], [("y", 1, [3])])
+    assert "'y', an input, is given by no node before" in millrace("predict", tmp_path / "m.onnx", "[1, -2, 3]", code=1).stderr
+
+
 def test_newer_versions_than_are_known_are_refused(millrace, tmp_path):
     model = onnx.load(save(tmp_path / "m.onnx", [node("Relu", ["x"], ["y"])], [("x", 1, [2])], [("y", 1, [2])]))
     model.opset_import[0].version = 28

@@ -129,6 +129,9 @@ def test_a_run_folder_holds_what_it_promises(whole, millrace):
         low, high = result["intervals"][name]
         assert low <= result[name] <= high and high - low < 1
     assert result["targets"] == 100
+    for of_class in (one for report in result["classes"] for one in report["each"]):
+        for name in ("precision", "recall"):
+            assert all(end is None or 0 <= end <= 1 for end in of_class[name]["interval"])
 
 
 def test_tensorboard_reads_the_events(whole):

@@ -32,14 +32,20 @@ struct Chunk {
   std::vector<uint32_t> starts;  // from `begin`
   std::vector<CsvTally> tallies;
   bool failed = false;    // it found no end of a row: the guess where it begins was wrong
+  bool merged = false;    // a value in quotes looks like rows
   uint64_t odd_at = 0;    // the first row with another number of values …
   size_t odd_fields = 0;  // … and that; 0: none
 };
 
+/// Quotes of a tab-separated file seem to be letters.
+struct QuotesAreLetters : InputError {
+  using InputError::InputError;
+};
+
 class Csv final : public Dataset {
  public:
-  Csv(const std::string& path, Files files, const OpenOptions& options = {})
-      : Dataset(path), files_(std::move(files)), missing_(options.missing) {
+  Csv(const std::string& path, Files files, const OpenOptions& options, TabQuotes quotes)
+      : Dataset(path), files_(std::move(files)), missing_(options.missing), tab_quotes_(quotes) {
     for (size_t f = 0; f < files_.size(); ++f) open_file(f, options);
     for (Chunk& chunk : chunks_) {
       chunk.first_row = count_;
@@ -128,14 +134,16 @@ class Csv final : public Dataset {
             "{}: no row ends within the first {} bytes: a quote is never closed, or this is no CSV",
             file.path(), size / 8);
       size = std::min(size, file.size());
-      shape = csv_shape(file.path(), file.read(0, size).text(), size == file.size(), header, missing_);
+      shape = csv_shape(file.path(), file.read(0, size).text(), size == file.size(), header, missing_,
+                        tab_quotes_);
     }
     std::vector<Column> columns;
     for (const std::string& name : shape.columns) columns.push_back({name, ColumnKind::text});
     if (f == 0) {
       if (!header && shape.only_words && files_.size() == 1) {
         // Names without rows; but where columns are known by name, and it has none of these, the one row.
-        const CsvShape named = csv_shape(file.path(), file.read(0, file.size()).text(), true, true);
+        const CsvShape named =
+            csv_shape(file.path(), file.read(0, file.size()).text(), true, true, {}, tab_quotes_);
         const auto has = [&](const std::string& name) { return contains(named.columns, name); };
         if (options.texts.empty() || std::any_of(options.texts.begin(), options.texts.end(), has))
           shape = named;
@@ -191,6 +199,7 @@ class Csv final : public Dataset {
       chunk = bare;
       if (expected < chunk.stop) find_rows(file, chunk, false);
     }
+    if (chunk.merged) fail<QuotesAreLetters>("{}: values in quotes look like rows", file.path());
     if (chunk.odd_fields > 0)
       fail<InputError>(
           "{}: line {} has {} value{}, the first row has {}; repair that line, or quote a value that has the "
@@ -278,9 +287,11 @@ class Csv final : public Dataset {
     for (uint64_t slack = std::min<uint64_t>(csv_chunk_bytes, 1 << 16);; slack *= 4) {
       const uint64_t end = std::min(file.size(), chunk.stop + slack);
       if (find_rows_until(file, chunk, end)) return;
-      if (end == file.size() && !guess)
+      if (end == file.size() && !guess) {
+        if (looks_for_letters()) fail<QuotesAreLetters>("{}: a quote is never closed", file.path());
         fail<InputError>("{}: the quote in the row in line {} is never closed; repair that line", file.path(),
                          line_of(file, chunk.end));
+      }
       if (slack > most_row_bytes)
         fail<InputError>("{}: the row in line {} has more than {} bytes; is a quote not closed?", file.path(),
                          line_of(file, chunk.end), most_row_bytes);
@@ -297,14 +308,17 @@ class Csv final : public Dataset {
     const size_t width = columns_.size();
     size_t fields = 0;
     bool something = false, complete = false;
+    const bool tabs = looks_for_letters();
     chunk.starts.clear();
     chunk.odd_fields = 0;
+    chunk.merged = false;
     std::vector<CsvTally> tallies(width);
     const bool closed = scan(
         bytes,
         [&](const CsvField& field) {
           if (fields < width)
             tallies[fields].add(field, chunk.begin + static_cast<uint64_t>(field.data - data), missing_);
+          if (tabs && field.quoted) chunk.merged |= swallows_rows(field, dialect_, width);
           something |= field.size > 0;
           ++fields;
         },
@@ -328,6 +342,10 @@ class Csv final : public Dataset {
     chunk.end = chunk.begin + static_cast<uint64_t>(row_start - data);
     chunk.tallies = std::move(tallies);
     return complete || (closed && end == file.size());
+  }
+
+  bool looks_for_letters() const {
+    return tab_quotes_ == TabQuotes::found && dialect_.delimiter == '\t' && dialect_.quotes;
   }
 
   // ---- reading values
@@ -431,6 +449,7 @@ class Csv final : public Dataset {
   std::vector<Chunk> chunks_;
   int64_t count_ = 0;
   CsvDialect dialect_;
+  TabQuotes tab_quotes_;
   bool header_ = false;
   std::vector<std::string> missing_;
   std::vector<char> decimal_commas_, bad_;  // of each column: are numbers so written; are cells no numbers
@@ -441,6 +460,18 @@ class Csv final : public Dataset {
   };
   std::vector<ColumnTally> tallies_;
 };
+
+std::unique_ptr<Dataset> open_csv(const std::string& path, Files files, const OpenOptions& options) {
+  try {
+    return std::make_unique<Csv>(path, files, options, TabQuotes::found);
+  } catch (const QuotesAreLetters&) {
+  }
+  try {
+    return std::make_unique<Csv>(path, files, options, TabQuotes::letters);
+  } catch (const InputError&) {  // then they are none
+    return std::make_unique<Csv>(path, std::move(files), options, TabQuotes::quotes);
+  }
+}
 
 /// As RFC 4180 has it, with "\n" as the end of a line; names in the first line.
 class CsvWriter final : public DatasetWriter {
@@ -520,10 +551,9 @@ MILLRACE_FORMAT(csv){
         [](std::string_view path, std::span<const uint8_t> head) {
           return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) && !contains(head, 0);
         },
-    .open = open_as<Csv>,
+    .open = [](const std::string& path, Files files) { return open_csv(path, std::move(files), {}); },
     .create = create_as<CsvWriter>,
-    .open_known = [](const std::string& path, Files files, const OpenOptions& options)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), options); },
+    .open_known = open_csv,
     .pipes = true};
 
 }  // namespace millrace::data

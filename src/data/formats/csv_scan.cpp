@@ -1,5 +1,6 @@
 #include "data/formats/csv_scan.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/number_from.h"
@@ -19,6 +20,14 @@ bool parse(std::string_view text, T& number) {
 }
 
 }  // namespace
+
+bool swallows_rows(const CsvField& field, CsvDialect dialect, size_t width) {
+  if (!field.quoted || width < 2) return false;
+  const std::string_view text = field.text();
+  const auto lines = std::count(text.begin(), text.end(), dialect.newline);
+  return lines > 0 && std::count(text.begin(), text.end(), dialect.delimiter) ==
+                          lines * static_cast<std::ptrdiff_t>(width - 1);
+}
 
 std::string csv_text(const CsvField& field) {
   if (!field.quoted) return std::string(field.text());

@@ -124,6 +124,10 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
   return true;
 }
 
+/// Does a value in quotes look like the rest of one row, whole rows and the beginning of another one: are
+/// there as many delimiters in it as in so many lines, of `width` values each?
+bool swallows_rows(const CsvField& field, CsvDialect dialect, size_t width);
+
 /// "", NA, ? and null without quotes.
 inline bool csv_missing(const CsvField& f) {
   switch (f.size) {

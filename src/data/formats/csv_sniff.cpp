@@ -244,7 +244,7 @@ bool is_comment(std::string_view head, bool whole, char newline) {
 }  // namespace
 
 CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header,
-                   std::span<const std::string> missing) {
+                   std::span<const std::string> missing, TabQuotes quotes) {
   CsvShape shape;
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
     fail<InputError>("{}: is UTF-16; convert it to UTF-8 first (iconv -f utf-16 -t utf-8)", path);
@@ -269,7 +269,8 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
   shape.dialect.delimiter = said ? delimiter : delimiter_of(head, whole, shape.dialect.newline);
   size_t first_end = 0;
   Rows rows = first_rows(head, whole, shape.dialect, &first_end);
-  if (shape.dialect.delimiter == '\t' && !quotes_quote(rows)) {
+  const bool letters = quotes == TabQuotes::letters || (quotes == TabQuotes::found && !quotes_quote(rows));
+  if (shape.dialect.delimiter == '\t' && letters) {
     shape.dialect.quotes = false;
     rows = first_rows(head, whole, shape.dialect, &first_end);
   }

@@ -25,9 +25,12 @@ struct CsvShape {
   size_t begin = 0;
 };
 
-/// From the beginning of a file, and whether that is all of it. `header`, `missing`: what the user knows.
+/// What quotes are where tabs delimit, in which texts are often written as they are.
+enum class TabQuotes { found, quotes, letters };
+
+/// From the beginning of a file, and whether that is all of it. `header`, `missing`, `quotes`: what is known.
 /// InputError, naming `path`, for what is no such text.
 CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header,
-                   std::span<const std::string> missing = {});
+                   std::span<const std::string> missing = {}, TabQuotes quotes = TabQuotes::found);
 
 }  // namespace millrace::data

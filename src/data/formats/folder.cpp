@@ -45,7 +45,7 @@ ColumnKind kind_of(const fs::path& path, const std::string& name) {
 
 class Folder final : public Dataset {
  public:
-  explicit Folder(const std::string& path) : Dataset(path) {
+  Folder(const std::string& path, const OpenOptions& options) : Dataset(path) {
     scan("", 0);
     choose_kind();
     const bool classes =
@@ -59,7 +59,7 @@ class Folder final : public Dataset {
                         kind_});
     if (!classes || std::all_of(files_.begin(), files_.end(),
                                 [&](const File& file) { return file.folder == files_[0].folder; }))
-      look_for_table();
+      look_for_table(options);
   }
 
   int64_t count() const override { return static_cast<int64_t>(files_.size()); }
@@ -167,12 +167,12 @@ class Folder final : public Dataset {
   }
 
   /// A table that names the files: its columns are theirs, and a file is a sample for each row that names it.
-  void look_for_table() {
+  void look_for_table(const OpenOptions& options) {
     if (kind_ != ColumnKind::picture && kind_ != ColumnKind::audio) return;
     if (tables_.empty()) tables_ = tables_beside();
     std::vector<std::string> names;
     for (const File& file : files_) names.push_back((fs::path(folder(file)) / file.name).generic_string());
-    table_ = folder_table(tables_, names);
+    table_ = folder_table(tables_, names, options);
     if (!table_ || table_->columns.empty()) return;
     std::erase_if(columns_, [](const Column& column) { return column.name == "label"; });
     own_ = columns_.size();
@@ -198,7 +198,7 @@ class Folder final : public Dataset {
       text += " " + columns_.back().name;
     }
     if (untold > 0) text += fmt::format("; {} of {} files are not in it", untold, names.size());
-    if (table_->lost > 0) text += fmt::format("; {} of its rows name no file", table_->lost);
+    if (!table_->lost.empty()) text += fmt::format("; {} of its rows name no file", table_->lost.size());
     note(text);
   }
 
@@ -378,17 +378,22 @@ class FolderWriter final : public DatasetWriter {
 
 }  // namespace
 
-MILLRACE_FORMAT(folder){.name = "folder",
-                        .doc = "a folder of files, in a folder for each class",
-                        .place = 130,
-                        .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
-                        .open = [](const std::string& path, Files) -> std::unique_ptr<Dataset> {
-                          try {
-                            return std::make_unique<Folder>(path);
-                          } catch (const fs::filesystem_error& error) {
-                            fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
-                          }
-                        },
-                        .create = create_as<FolderWriter>};
+static std::unique_ptr<Dataset> open_folder(const std::string& path, Files /*none*/,
+                                            const OpenOptions& options) {
+  try {
+    return std::make_unique<Folder>(path, options);
+  } catch (const fs::filesystem_error& error) {
+    fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
+  }
+}
+
+MILLRACE_FORMAT(folder){
+    .name = "folder",
+    .doc = "a folder of files, in a folder for each class",
+    .place = 130,
+    .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
+    .open = [](const std::string& path, Files files) { return open_folder(path, std::move(files), {}); },
+    .create = create_as<FolderWriter>,
+    .open_known = open_folder};
 
 }  // namespace millrace::data

@@ -41,8 +41,9 @@ int64_t named_files(const FolderTable& table) {
   return std::count_if(table.rows.begin(), table.rows.end(), [](const auto& rows) { return !rows.empty(); });
 }
 
-std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span<const std::string> files) {
-  const auto table = open_dataset(path);
+std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span<const std::string> files,
+                                              const OpenOptions& options) {
+  const auto table = open_dataset(path, options);
   const auto known = names_of_files(files);
   std::shared_ptr<FolderTable> best;
   size_t most = 0, named_by = 0;
@@ -56,17 +57,25 @@ std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span
     for (size_t row = 0; row < values[0].size(); ++row) {
       const auto at = known.find(name_in(values[0], row));
       if (at == known.end() || at->second < 0)
-        ++found->lost;
+        found->lost.push_back(static_cast<int64_t>(row));
       else
         found->rows[static_cast<size_t>(at->second)].push_back(static_cast<int64_t>(row));
     }
     const auto named = static_cast<size_t>(named_files(*found));
-    if (2 * named < files.size() || 2 * found->lost > table->count() || named <= most) continue;
+    const bool names_all = named == files.size() && kind == ColumnKind::text;
+    const bool many_lost = 2 * std::ssize(found->lost) > table->count() && !names_all;
+    if (2 * named < files.size() || many_lost || named <= most) continue;
     most = named;
     named_by = c;
     best = std::move(found);
   }
   if (!best) return nullptr;
+  // The first line alone names no file: it has the names of the columns.
+  if (!options.header && best->lost == std::vector<int64_t>{0}) {
+    OpenOptions named = options;
+    named.header = true;
+    return read_table(path, files, named);
+  }
   for (size_t c = 0; c < table->columns().size(); ++c) {
     const Column& column = table->columns()[c];
     if (c == named_by || column.name == "__key__") continue;
@@ -80,10 +89,11 @@ std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span
 }  // namespace
 
 std::shared_ptr<const FolderTable> folder_table(std::span<const std::string> tables,
-                                                std::span<const std::string> files) {
+                                                std::span<const std::string> files,
+                                                const OpenOptions& options) {
   std::shared_ptr<const FolderTable> best;
   for (const std::string& path : tables) try {
-      const auto table = read_table(path, files);
+      const auto table = read_table(path, files, options);
       if (table && (!best || named_files(*table) > named_files(*best))) best = table;
     } catch (const Error&) {  // it is no table
     }

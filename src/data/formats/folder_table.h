@@ -16,12 +16,14 @@ struct FolderTable {
   std::vector<std::shared_ptr<const ColumnValues>> read;
   /// The rows that name each file; none of a file that is not in it.
   std::vector<std::vector<int64_t>> rows;
-  int64_t lost = 0;  // rows that name no file
+  std::vector<int64_t> lost;  // rows that name no file
 };
 
 /// Of these tables (CSV) the one that names most of the files: by their paths below the folder, their names,
-/// or these without endings; null where none names half of them, or half of its rows name none.
+/// or these without endings; null where none names half of them. Where half of a table's rows name none, its
+/// texts must name all, as those of a table of more files do. `options`: what is known of the table.
 std::shared_ptr<const FolderTable> folder_table(std::span<const std::string> tables,
-                                                std::span<const std::string> files);
+                                                std::span<const std::string> files,
+                                                const OpenOptions& options);
 
 }  // namespace millrace::data

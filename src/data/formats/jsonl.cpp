@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/contains.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
@@ -22,8 +23,8 @@ constexpr size_t most_json_columns = 100'000, deepest_json = 200;
 enum class JsonKind : uint8_t { none, boolean, integer, real, text, nested };
 
 /// Of the values of a column: how many are what. Numbers widen to reals; among them words for what is missing
-/// ("n/a"), and a few other texts, as in CSV, are no values, and booleans are 0 and 1; without numbers these
-/// are texts, as in CSV; what else does not go together is JSON.
+/// ("n/a"), and a few other texts, as in CSV, are no values, and booleans are 0 and 1. Among other texts
+/// numbers and booleans are what a text has of them, as in CSV. With objects or lists all are JSON.
 struct JsonTally {
   int64_t booleans = 0, integers = 0, reals = 0, nested = 0;
   int64_t texts = 0, words = 0;  // words: those of the texts that stand for a missing number
@@ -60,8 +61,7 @@ struct JsonTally {
   int64_t bad() const { return texts - words; }
   ColumnKind kind() const {
     if (nested > 0) return ColumnKind::json;
-    if (numbers() == 0) return ColumnKind::text;
-    if (bad() > csv_bad_allowed(numbers() + bad())) return ColumnKind::json;
+    if (numbers() == 0 || bad() > csv_bad_allowed(numbers() + bad())) return ColumnKind::text;
     return reals > 0 ? ColumnKind::real : ColumnKind::integer;
   }
 };
@@ -125,7 +125,8 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
 
 class JsonLines final : public LineDataset {
  public:
-  JsonLines(const std::string& path, Files files) : LineDataset(path, std::move(files), line_with_text) {
+  JsonLines(const std::string& path, Files files, const OpenOptions& options)
+      : LineDataset(path, std::move(files), line_with_text) {
     constexpr int64_t part = 1024;
     using Found = std::vector<std::pair<std::string, JsonTally>>;
     std::vector<Found> list(static_cast<size_t>((count() + part - 1) / part));
@@ -158,6 +159,8 @@ class JsonLines final : public LineDataset {
     refuse_columns(tallies);
     for (size_t c = 0; c < tallies.size(); ++c) {
       columns_[c].kind = tallies[c].kind();
+      if (is_numeric(columns_[c].kind) && contains(options.texts, columns_[c].name))
+        columns_[c].kind = ColumnKind::text;
       note_texts(c, tallies[c]);
     }
   }
@@ -188,31 +191,25 @@ class JsonLines final : public LineDataset {
   void note_texts(size_t c, const JsonTally& tally) {
     const bool numbers = is_numeric(columns_[c].kind);
     texts_in_.push_back(numbers && tally.texts > 0);
-    if (tally.numbers() == 0 || tally.bad() == 0 || tally.nested > 0) return;
+    // Texts of which some are numbers are nothing to wonder about.
+    const bool texts = !numbers && 2 * tally.bad() >= tally.numbers();
+    if (tally.numbers() == 0 || tally.bad() == 0 || tally.nested > 0 || texts) return;
     note(fmt::format("{}: {}: {} of {} values {} (the first: '{}' in {}) {}", path(), columns_[c].name,
                      tally.bad(), tally.numbers() + tally.bad(),
                      tally.bad() == 1 ? "is no number" : "are no numbers", tally.first_text,
-                     name(tally.first), numbers ? "and counts as missing" : "and its values are JSON"));
-  }
-
-  /// The line, and what keeps it.
-  std::pair<Bytes, std::string_view> line(int64_t index) const {
-    Bytes bytes = lines_.read(index);
-    std::string_view text = bytes.text();
-    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-    return {std::move(bytes), text};
+                     name(tally.first), numbers ? "and counts as missing" : "and its values are texts"));
   }
 
   template <typename Member>
   void examine(int64_t index, Member&& member) const {
     MemberKinds kinds(member);
-    const auto [bytes, text] = line(index);
-    if (!Json::sax_parse(text, &kinds)) fail<InputError>("{}: {}", name(index), kinds.wrong);
+    const Bytes line = lines_.read(index);
+    if (!Json::sax_parse(line.text(), &kinds)) fail<InputError>("{}: {}", name(index), kinds.wrong);
   }
 
   Json parse(int64_t index) const {
-    const auto [bytes, text] = line(index);
-    Json object = Json::parse(text, nullptr, false);
+    const Bytes line = lines_.read(index);
+    Json object = Json::parse(line.text(), nullptr, false);
     if (!object.is_object())
       fail<InputError>("{}: is no JSON object any more: the file has changed since it was opened",
                        name(index));
@@ -241,7 +238,7 @@ class JsonLines final : public LineDataset {
       case ColumnKind::real:
         return at->is_boolean() ? static_cast<double>(at->get<bool>()) : at->get<double>();
       case ColumnKind::text:
-        return at->is_boolean() ? text_of(*at) : at->get<std::string>();
+        return at->is_string() ? at->get<std::string>() : text_of(*at);
       default:
         return text_of(*at);
     }
@@ -309,14 +306,19 @@ class JsonLinesWriter final : public DatasetWriter {
 
 }  // namespace
 
+static std::unique_ptr<Dataset> open_jsonl(const std::string& path, Files files, const OpenOptions& options) {
+  return std::make_unique<JsonLines>(path, std::move(files), options);
+}
+
 MILLRACE_FORMAT(jsonl){
     .name = "jsonl",
     .doc = "JSON lines (.jsonl, .ndjson)",
     .place = 90,
     .matches = [](std::string_view path,
                   std::span<const uint8_t>) { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); },
-    .open = open_as<JsonLines>,
+    .open = [](const std::string& path, Files files) { return open_jsonl(path, std::move(files), {}); },
     .create = create_as<JsonLinesWriter>,
+    .open_known = open_jsonl,
     .pipes = true};
 
 }  // namespace millrace::data

@@ -46,7 +46,8 @@ Lines::Lines(Files files, bool (*wanted)(std::string_view)) : files_(std::move(f
     chunk.end = chunk.begin >= stop ? chunk.begin : behind_newline(file, stop - 1);
     const Bytes bytes = file.read(chunk.begin, chunk.end - chunk.begin);
     const std::string_view text = bytes.text();
-    for (size_t at = 0; at < text.size();) {
+    const bool marked = chunk.begin == 0 && text.starts_with("\xef\xbb\xbf");
+    for (size_t at = marked ? 3 : 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
       if (wanted(text.substr(at, end - at))) {
         chunk.starts.push_back(static_cast<uint32_t>(at));

@@ -150,7 +150,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   const Format* format = nullptr;
   if (std::error_code ignored;
       paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {
-    auto folder = formats().at("folder").open(paths[0], {});
+    auto folder = formats().at("folder").open_known(paths[0], {}, options);
     folder->set_origin("folder", {});
     return folder;
   }

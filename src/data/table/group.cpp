@@ -87,10 +87,12 @@ std::shared_ptr<const Dataset> grouped(std::shared_ptr<const Dataset> table, con
 }
 
 std::string query_column(const Dataset& dataset) {
-  for (const char* name : {"qid", "query_id", "query"})
-    if (const auto place = dataset.find_column(name);
-        place && dataset.columns()[*place].kind == ColumnKind::integer)
-      return name;
+  for (const std::string name : {"qid", "query_id", "query"}) {
+    const auto place = dataset.find_column(name);
+    const ColumnKind kind = place ? dataset.columns()[*place].kind : ColumnKind::json;
+    // A text called query is rather what was asked.
+    if (kind == ColumnKind::integer || (kind == ColumnKind::text && name != "query")) return name;
+  }
   return {};
 }
 

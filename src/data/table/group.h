@@ -15,8 +15,8 @@ namespace millrace::data {
 /// tells all of them. InputError where the column is not there, holds neither numbers nor texts, or a row has
 /// no value in it.
 std::shared_ptr<const Dataset> grouped(std::shared_ptr<const Dataset> table, const std::string& column);
-/// The column that usually says which rows are of one query: qid, query_id or query, of whole numbers; "" for
-/// none.
+/// The column that usually says which rows are of one query: qid or query_id, of texts or whole numbers, or
+/// query, of the latter; "" for none.
 std::string query_column(const Dataset& dataset);
 /// All rows of the samples of a data set that is made of such samples, one sample after the other.
 std::shared_ptr<const Dataset> rows_of(const Dataset& samples);

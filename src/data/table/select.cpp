@@ -20,9 +20,10 @@ namespace {
 /// The condition with its columns found in one index.
 class Bound {
  public:
-  Bound(const Query& query, const Index& index, const std::map<std::string, std::string>& names)
+  Bound(const Query& query, const Index& index, const std::map<std::string, std::string>& names,
+        const Dataset& dataset)
       : query_(query), cells_(query.nodes().size()), columns_(query.nodes().size()) {
-    for (size_t n = 0; n < query.nodes().size(); ++n)
+    for (size_t n = 0; n < query.nodes().size(); ++n) {
       for (const Query::Operand& operand : query.nodes()[n].operands) {
         const bool column = operand.what == Query::Operand::What::column;
         columns_[n].push_back(column ? index.small(names.at(operand.text)) : nullptr);
@@ -31,6 +32,8 @@ class Bound {
                         fmt::format("the samples have no '{}' that can be asked for", operand.text));
         cells_[n].push_back(constant_cell(operand));
       }
+      name_classes(n, names, dataset);
+    }
     check();
   }
 
@@ -40,6 +43,25 @@ class Bound {
   }
 
  private:
+  /// Numbers of classes that have names may be asked for by these.
+  void name_classes(size_t n, const std::map<std::string, std::string>& names, const Dataset& dataset) {
+    const Query::Node& node = query_.nodes()[n];
+    if (node.comparison == "like") return;
+    std::vector<std::string> classes;
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (columns_[n][k] && columns_[n][k]->column.kind == ColumnKind::integer)
+        if (const auto column = dataset.find_column(names.at(node.operands[k].text)))
+          classes = dataset.class_names(*column);
+    for (size_t k = 0; k < node.operands.size() && !classes.empty(); ++k)
+      if (node.operands[k].what == Query::Operand::What::text) {
+        const auto at = std::find(classes.begin(), classes.end(), node.operands[k].text);
+        if (at == classes.end())
+          query_.fail_at(node.operands[k].at,
+                         fmt::format("there is no class '{}'{}", node.operands[k].text,
+                                     did_you_mean_or_list(node.operands[k].text, classes)));
+        cells_[n][k] = static_cast<int64_t>(at - classes.begin());
+      }
+  }
   /// Numbers are compared with numbers, texts with texts.
   void check() const {
     for (size_t n = 0; n < cells_.size(); ++n) {
@@ -178,7 +200,7 @@ std::vector<int64_t> matching(const Dataset& dataset, const Query& query) {
   std::vector<int64_t> samples;
   int64_t first = 0;
   for (const auto& index : indices_for(dataset, wanted)) {
-    Bound bound(query, *index, names);
+    Bound bound(query, *index, names, dataset);
     for (int64_t i = 0; i < index->count(); ++i)
       if (bound(i) == Truth::yes) samples.push_back(first + i);
     first += index->count();

@@ -7,7 +7,8 @@
 using namespace millrace;
 using onnx::Ints;
 
-// Fourier transforms as products with matrices of sines and cosines.
+// Fourier transforms as products with matrices of sines and cosines, long ones in two steps (Cooley and
+// Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965).
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 26;  // of such a matrix
@@ -17,14 +18,17 @@ struct Complex {
   Value re, im;
 };
 
+/// In f64 what should be 0 is.
+DType exact_if_small(int64_t elements, DType dtype) { return elements <= (1 << 12) ? f64 : dtype; }
+
 /// factor(j, k) · cos or sin of 2π j k / length, [rows, columns].
 template <typename Factor>
 Value angles(onnx::ImportCall& call, DType dtype, int64_t rows, int64_t columns, int64_t length, bool sine,
              const Factor& factor) {
   if (rows < 1 || columns < 1 || length < 1) call.refuse("its length is not positive");
-  if (rows > kMostElements / columns) call.refuse("it is too long for the way in which it is computed");
-  // Small ones are f64: then what should be 0 is.
-  Array array(rows * columns <= (1 << 12) ? f64 : dtype, {rows, columns});
+  if (rows > kMostElements / columns)
+    call.refuse("it is too long for the way in which it is computed: its length has a large prime factor");
+  Array array(dtype, {rows, columns});
   for (int64_t j = 0; j < rows; ++j)
     for (int64_t k = 0; k < columns; ++k) {
       const double angle =
@@ -49,11 +53,73 @@ Value cut(onnx::ImportCall& call, Value x, int64_t length) {
   return shape.back().size() <= length ? x : call.part(x, shape.rank() - 1, 0, length);
 }
 
-/// The transform of the last axis, as if it had `length` elements; `bins` of the result.
-Complex transformed(onnx::ImportCall& call, Complex x, int64_t length, int64_t bins, bool inverse) {
-  x = {cut(call, x.re, length), x.im.valid() ? cut(call, x.im, length) : x.im};
-  const DType dtype = call.b.dtype(x.re);
+Complex transformed(onnx::ImportCall& call, Complex x, int64_t length, int64_t bins, bool inverse,
+                    bool alone);
+
+/// What is done to both parts.
+template <typename Do>
+Complex each(const Complex& x, const Do& what) {
+  return {what(x.re), x.im.valid() ? what(x.im) : x.im};
+}
+
+/// The first of two factors of a length whose transforms together take much less work than that of `bins` of
+/// it at once; 1: there is none.
+int64_t first_factor(int64_t given, int64_t length, int64_t bins) {
+  constexpr double much = 4;
+  auto first = static_cast<int64_t>(std::sqrt(static_cast<double>(length)));
+  while (first > 1 && length % first != 0) --first;
+  const auto other = static_cast<double>(length) / static_cast<double>(first);
+  const double at_once = 2 * static_cast<double>(given) * static_cast<double>(bins),
+               in_two = static_cast<double>(length) * (2 * static_cast<double>(first) + 4 * other + 40);
+  return first > 1 && at_once > much * in_two ? first : 1;
+}
+
+/// The whole transform of the last axis of `first` · m elements: those of m apart, each times the angle by
+/// which it is late, then those of what these give.
+Complex in_two_steps(onnx::ImportCall& call, Complex x, int64_t first, int64_t length, bool inverse) {
+  const int64_t other = length / first;
+  Shape matrix = call.b.shape(x.re);
+  const int rank = matrix.rank();
+  Shape line = matrix;
+  line.back() = Dim(length);
+  matrix.back() = Dim(first);
+  matrix.push_back(Dim(other));
+  Ints turned = onnx::numbered(0, rank + 1);
+  std::swap(turned[static_cast<size_t>(rank) - 1], turned.back());
+  const auto turn = [&](Value part) { return call.b.transpose(part, turned); };
+  x = each(x, [&](Value part) {
+    const int64_t given = call.b.shape(part).back().size();
+    Ints none(static_cast<size_t>(rank), 0), high = none;
+    high.back() = length - given;
+    if (given < length) part = call.graph.add("pad", {part}, {{"low", none}, {"high", high}});
+    return turn(call.b.reshape(part, matrix));
+  });
+  x = transformed(call, x, first, first, inverse, false);  // [..., m, first]
+  const auto late = [&](bool sine) {
+    const Value angle = angles(call, f64, other, first, length, sine, [](int64_t) { return 1.0; });
+    return call.b.broadcast(call.b.cast(angle, call.b.dtype(x.re)), call.b.shape(x.re));
+  };
+  const Value cosine = late(false), sine = late(true);
+  const Value crossed = call.b.mul(x.im, sine), kept = call.b.mul(x.re, cosine);
+  const Value other_crossed = call.b.mul(x.re, sine), other_kept = call.b.mul(x.im, cosine);
+  x = inverse ? Complex{call.b.sub(kept, crossed), call.b.add(other_kept, other_crossed)}
+              : Complex{call.b.add(kept, crossed), call.b.sub(other_kept, other_crossed)};
+  x = transformed(call, each(x, turn), other, other, inverse, false);  // [..., first, m]
+  return each(x, [&](Value part) { return call.b.reshape(turn(part), line); });
+}
+
+/// The transform of the last axis, as if it had `length` elements; `bins` of the result. `alone`: it is no
+/// step of another one.
+Complex transformed(onnx::ImportCall& call, Complex x, int64_t length, int64_t bins, bool inverse,
+                    bool alone = true) {
+  x = each(x, [&](Value part) { return cut(call, part, length); });
+  DType dtype = call.b.dtype(x.re);
+  if (const int64_t first = first_factor(call.b.shape(x.re).back().size(), length, bins); first > 1) {
+    const Complex whole = in_two_steps(call, x, first, length, inverse);
+    return each(whole, [&](Value part) { return cut(call, part, bins); });
+  }
   const int64_t given = call.b.shape(x.re).back().size();
+  if (alone) dtype = exact_if_small(given * bins, dtype);
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
   const auto factor = [&](int64_t) { return scale; };
   const Value cosines = angles(call, dtype, given, bins, length, false, factor),
@@ -71,9 +137,23 @@ Complex transformed(onnx::ImportCall& call, Complex x, int64_t length, int64_t b
 /// The real signal of which one half of the transform is given.
 Value real_inverse(onnx::ImportCall& call, Complex x, int64_t length) {
   const int64_t bins = length / 2 + 1;
-  x = {cut(call, x.re, bins), x.im.valid() ? cut(call, x.im, bins) : x.im};
-  const DType dtype = call.b.dtype(x.re);
+  x = each(x, [&](Value part) { return cut(call, part, bins); });
   const int64_t given = call.b.shape(x.re).back().size();
+  const DType dtype = exact_if_small(given * length, call.b.dtype(x.re));
+  if (given == bins && first_factor(length, length, length) > 1) {
+    // The other half is the same backwards, conjugated.
+    Array backwards(i64, {length - bins});
+    for (int64_t k = 0; k < backwards.count(); ++k) backwards.set_int(k, length - bins - k);
+    const auto both = [&](Value part, bool imaginary) {
+      const int rank = call.b.shape(part).rank();
+      const Value rest = call.gather(part, call.constant(backwards), rank - 1);
+      return call.graph.add("concat", {part, imaginary ? call.graph.add("neg", {rest}) : rest},
+                            {{"axis", int64_t{rank - 1}}});
+    };
+    return transformed(call, {both(x.re, false), x.im.valid() ? both(x.im, true) : x.im}, length, length,
+                       true)
+        .re;
+  }
   const auto factor = [&](int64_t k) {
     const bool once = k == 0 || 2 * k == length;
     return (once ? 1.0 : 2.0) / static_cast<double>(length);
@@ -125,8 +205,9 @@ MILLRACE_ONNX_IMPORT(DFT) {
 }
 
 MILLRACE_ONNX_IMPORT(STFT) {
+  // PyTorch's exporter leaves the last axis out.
   const Ints sizes = call.shape(0).sizes();
-  if (sizes.size() != 3) call.refuse("its signal is not [batch, samples, 1 or 2]");
+  if (sizes.size() != 2 && sizes.size() != 3) call.refuse("its signal is not [batch, samples, 1 or 2]");
   const int64_t step = call.known_int(1);
   const int64_t length = call.given(3) ? call.known_int(3) : call.given(2) ? call.shape(2).count() : sizes[1];
   if (step < 1 || length < 1 || length > sizes[1]) call.refuse("its frames do not fit its signal");
@@ -135,7 +216,7 @@ MILLRACE_ONNX_IMPORT(STFT) {
   Array places(i64, {frames, length});
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < length; ++i) places.set_int(f * length + i, f * step + i);
-  Complex x = apart(call, call[0], {0, 1});
+  Complex x = sizes.size() == 2 ? Complex{call[0], {}} : apart(call, call[0], {0, 1});
   const auto framed = [&](Value part) {
     const Value cut = call.gather(part, call.constant(places), 1);
     return call.given(2) ? call.b.mul(cut, call[2]) : cut;

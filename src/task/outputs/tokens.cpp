@@ -42,7 +42,12 @@ class TokensOutput final : public Output {
     judge_labels(logits, targets, length, width(), rows, bytes, into);
   }
 
-  /// The most probable tokens at the last place that is there; of masked tokens nothing is told.
+  std::string predicts_nothing() const override {
+    if (input_->learns() == Learn::next) return {};
+    return "the model has learnt which tokens are masked, and says nothing of a text as it is; it is where "
+           "others begin (train.init_from)";
+  }
+  /// The most probable tokens at the last place that is there.
   Prediction predict(std::span<const float> logits, int64_t top) const override {
     if (input_->learns() != Learn::next) return {};
     std::vector<double> probabilities;

@@ -83,6 +83,31 @@ TEST_CASE("CSV: the corners of RFC 4180") {
   check("a|b\nc|d\n", {{text("a"), text("b")}, {text("c"), text("d")}});
 }
 
+TEST_CASE("TSV: quotes that open a value and close rows later, or nowhere, are letters") {
+  const auto check = [](const std::string& tsv, const Rows& wanted) {
+    CAPTURE(tsv.substr(0, 100));
+    const auto dataset = open_text("x.tsv", tsv, {.header = false});
+    CHECK(difference(read_rows(*dataset), wanted) == "");
+  };
+  check("a\t\"b\nc\td\"\ne\tf\n",
+        {{text("a"), text("\"b")}, {text("c"), text("d\"")}, {text("e"), text("f")}});
+  check("a\tb\nc\t\"d\ne\tf\n", {{text("a"), text("b")}, {text("c"), text("\"d")}, {text("e"), text("f")}});
+  // One of two lines is none of two rows.
+  check("a\t\"b\nc\"\ne\tf\n", {{text("a"), text("b\nc")}, {text("e"), text("f")}});
+  // Rows that quotes alone hold together.
+  check("a\t\"b\nc\td\"\ne\t\"f\ng\"\n", {{text("a"), text("b\nc\td")}, {text("e"), text("f\ng")}});
+  // Far behind what is looked at first, and across chunks.
+  std::string tsv;
+  Rows wanted;
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string value =
+        (i == 30'000 ? "\"" : "") + std::string("text of a row") + (i == 55'000 ? "\"" : "");
+    tsv += "x\t" + value + " " + std::to_string(i % 10) + (i == 55'000 ? "\"" : "") + "\n";
+    wanted.push_back({text("x"), text(value + " " + std::to_string(i % 10) + (i == 55'000 ? "\"" : ""))});
+  }
+  check(tsv, wanted);
+}
+
 TEST_CASE("CSV: kinds of columns are decided by all their values") {
   const auto dataset =
       open_text("x.csv", "i,r,t,m,q\n1,2,3,,\"7\"\n-9223372036854775808,1e3,x,?,\"\"\n+5,-.5,4,NA,8\n");

@@ -23,6 +23,15 @@ Array floats(const std::vector<double>& values) {
 
 }  // namespace
 
+TEST_CASE("lines: the mark of UTF-8 at a file's beginning is none of its first text") {
+  const TempFolder folder;
+  write_file(folder / "x.txt", "\xef\xbb\xbfone\r\n\xef\xbb\xbftwo\n");
+  const std::string one = "one", two = "\xef\xbb\xbftwo";
+  CHECK(difference(read_rows(*open_dataset(folder / "x.txt")), {{one}, {two}}) == "");
+  write_file(folder / "x.jsonl", "\xef\xbb\xbf{\"a\": \"one\"}\n");
+  CHECK(difference(read_rows(*open_dataset(folder / "x.jsonl")), {{one}}) == "");
+}
+
 TEST_CASE("LIBSVM comes back as it was written, queries in a file beside it or in the rows") {
   const TempFolder folder;
   const std::string path = folder / "x.libsvm";
@@ -114,7 +123,7 @@ TEST_CASE("JSON lines: words for what is missing, and a bad value, leave a colum
   REQUIRE(set->columns().size() == 4);
   CHECK(set->columns()[0] == Column{"a", ColumnKind::integer});
   CHECK(set->columns()[1] == Column{"b", ColumnKind::real});
-  CHECK(set->columns()[2] == Column{"c", ColumnKind::json});
+  CHECK(set->columns()[2] == Column{"c", ColumnKind::text});
   CHECK(set->columns()[3] == Column{"d", ColumnKind::text});
   CHECK(same(set->read(6, 0), int64_t{6}));
   CHECK(same(set->read(7, 0), Value()));
@@ -125,5 +134,5 @@ TEST_CASE("JSON lines: words for what is missing, and a bad value, leave a colum
   CHECK(set->notes()[0].find("a: 1 of 249 values is no number (the first: 'many' in ") != std::string::npos);
   CHECK(set->notes()[0].ends_with("and counts as missing"));
   CHECK(set->notes()[1].find("c: 28 of 250 values are no numbers (the first: 'x' in ") != std::string::npos);
-  CHECK(set->notes()[1].ends_with("and its values are JSON"));
+  CHECK(set->notes()[1].ends_with("and its values are texts"));
 }

@@ -39,6 +39,17 @@ std::vector<int64_t> numbers_in(const Dataset& dataset, size_t column) {
 
 }  // namespace
 
+TEST_CASE("queries are known by the names of their column") {
+  const auto column = [](const char* name, ColumnKind kind) {
+    return query_column(*memory_dataset("table", {{name, kind}}, {{Value()}}));
+  };
+  for (const char* name : {"qid", "query_id"})
+    for (const ColumnKind kind : {ColumnKind::integer, ColumnKind::text}) CHECK(column(name, kind) == name);
+  CHECK(column("query", ColumnKind::integer) == "query");
+  CHECK(column("query", ColumnKind::text) == "");
+  CHECK(column("qid", ColumnKind::real) == "");
+}
+
 TEST_CASE("rows of one value are one sample, wherever they stand") {
   const auto samples = grouped(table_of({7, 3, 7, 7, 5, 3}), "query");
   REQUIRE(samples->count() == 3);

@@ -228,7 +228,8 @@ TEST_CASE("mistakes in conditions are shown at their place") {
   shows("lable = 3", "did you mean 'cls'", "^");
   shows("width > 3 and heigth < 4", "did you mean 'height'", "              ^");
   shows("jpg = 3", "'jpg' holds picture values", "^");
-  shows("label = 'cat'", "'label' holds numbers; this is a text", "        ^");
+  shows("label = 'cat'", "there is no class 'cat'; there are: a, b", "        ^");
+  shows("width = 'cat'", "'width' holds numbers; this is a text", "        ^");
   shows("txt in ('a', 3)", "'txt' holds texts; write the text in quotes", "             ^");
   shows("label in (3, 5", "a , or ) is missing", "              ^");
   shows("(label = 3", "a ) is missing", "          ^");

@@ -11,6 +11,8 @@
 #include "support/datasets.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
+#include "support/refusal.h"
+#include "support/rows_dataset.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -104,6 +106,19 @@ TEST_CASE("choices, joins and numbered classes of tables are read by runs, as th
   check_runs(*numbered(whole, 1));
   check_runs(*select(numbered(whole, 1), {9, 8, 100}));
   check_runs(*join({{"a", numbered(whole, 1)}, {"b", numbered(select(other, {0, 1, 6, 3}), 1)}}));
+}
+
+TEST_CASE("numbers of classes that have names are asked for by these, too") {
+  const testing::RowsDataset rows("rows", {{"label", ColumnKind::integer}},
+                                  {{int64_t{1}}, {int64_t{0}}, {int64_t{2}}, {int64_t{1}}},
+                                  {"ant", "bee", "cat"});
+  const auto asked = [&](const char* condition) { return matching(rows, Query::parse(condition)); };
+  CHECK(asked("label = 'bee'") == std::vector<int64_t>{0, 3});
+  CHECK(asked("label in ('cat', 'ant')") == std::vector<int64_t>{1, 2});
+  CHECK(asked("label = 1 or 'cat' = label") == std::vector<int64_t>{0, 2, 3});
+  CHECK(testing::refusal([&] {
+          (void)asked("label = 'caat'");
+        }).find("there is no class 'caat'; did you mean 'cat'?") != std::string::npos);
 }
 
 TEST_CASE("what cannot be read by runs is read sample by sample") {
