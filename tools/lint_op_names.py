@@ -33,7 +33,7 @@ ALLOWED = {
 OTHERS = {("src/cli/zoo.cpp", "adamw")}  # an optimiser
 # Operators that a pass or kernel is about are told by a function of the operator's own header, which may also
 # be asked.
-ROLES = re.compile(r"\bops::(matmul_of|convolution_part|attention_form|row_sum)\(")
+ROLES = re.compile(r"\bops::(matmul_of|convolution_part|pooled_by|attention_form|row_sum)\(")
 
 # Folders that know graphs: what is compared there with an operator's name, whatever the variable is called,
 # is an operator.

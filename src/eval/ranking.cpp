@@ -107,7 +107,16 @@ double reciprocal_rank(std::span<const float> scores, std::span<const double> re
   double best = NAN;
   for (size_t i = 0; i < scores.size(); ++i)
     if (relevance[i] > 0 && !(scores[i] <= best)) best = scores[i];
-  return std::isnan(best) ? NAN : 1 / reaching(static_cast<float>(best), scores, relevance).first;
+  if (std::isnan(best)) return NAN;
+  const auto [all, relevant] = reaching(static_cast<float>(best), scores, relevance);
+  const auto equal = static_cast<double>(std::count(scores.begin(), scores.end(), static_cast<float>(best)));
+  // Each of the rows that share the places may be the first: its chance, where those before are not relevant.
+  double mean = 0, none_before = 1;
+  for (double place = all - equal + 1, left = equal; left >= relevant; ++place, --left) {
+    mean += none_before * relevant / left / place;
+    none_before *= (left - relevant) / left;
+  }
+  return mean;
 }
 
 std::unique_ptr<Metric> query_mean(OfQuery of) { return std::make_unique<QueryMean>(std::move(of)); }

@@ -17,7 +17,8 @@ namespace millrace::eval {
 double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k = 0);
 /// The mean over relevant rows (relevance above 0) of the precision at their place; NaN without any.
 double query_average_precision(std::span<const float> scores, std::span<const double> relevance);
-/// 1 / place of the first relevant row; NaN without any.
+/// 1 / place of the first relevant row, of rows with equal scores the mean over their orders; NaN without
+/// any.
 double reciprocal_rank(std::span<const float> scores, std::span<const double> relevance);
 
 /// The mean over queries of what is said of each by scores and relevance; those for which it is NaN are left

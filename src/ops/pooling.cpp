@@ -8,6 +8,9 @@
 #include "base/format.h"
 #include "ops/convolution.h"
 
+const millrace::Operator& op_avg_pool2d();
+const millrace::Operator& op_max_pool2d_values();
+
 namespace millrace::ops {
 namespace {
 
@@ -210,6 +213,12 @@ Scalar divide_by_window(ScalarBuilder& b, const Pooling& p, Scalar sum, Scalar r
   // A window that does not exist has a sum of 0; it must not be divided by 0.
   const Scalar count = b.max(b.mul(rows, columns), b.integer(i64, 1));
   return b.div(sum, b.cast(count, b.dtype(sum)));
+}
+
+std::optional<Reduction> pooled_by(const Node& node) {
+  if (node.op == &op_avg_pool2d()) return Reduction::mean;
+  if (node.op == &op_max_pool2d_values()) return Reduction::max;
+  return std::nullopt;
 }
 
 std::vector<std::string> onnx_max_pool(const OnnxCall& c) {

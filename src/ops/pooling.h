@@ -57,6 +57,9 @@ void for_window(ScalarBuilder& b, const Pooling& p, std::span<const Scalar> inde
 void for_windows_of(ScalarBuilder& b, const Pooling& p, std::span<const Scalar> index,
                     const std::function<void(Scalar inside, Scalar row, Scalar column)>& f);
 
+/// Mean or max, of a node of avg_pool2d or max_pool2d_values; nullopt for all others.
+std::optional<Reduction> pooled_by(const Node& node);
+
 /// The sum of the window at (row, column) divided by its number of elements, by attribute count_include_pad.
 Scalar divide_by_window(ScalarBuilder& b, const Pooling& p, Scalar sum, Scalar row, Scalar column,
                         const Attributes& attributes);

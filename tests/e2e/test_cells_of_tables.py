@@ -5,6 +5,8 @@ import datetime
 import json
 import random
 
+import numpy as np
+import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -246,3 +248,36 @@ def test_booleans_of_json_beside_numbers_are_numbers(millrace, tmp_path):
     (tmp_path / "t.jsonl").write_text('{"n": true, "t": true}\n{"n": 2, "t": "no"}\n{"n": false, "t": null}\n')
     read = json.loads(millrace("data", "head", tmp_path / "t.jsonl", "--json").stdout)["head"]
     assert read == [{"n": 1, "t": "true"}, {"n": 2, "t": "no"}, {"n": 0, "t": None}]
+
+
+def test_booleans_are_the_same_hashed_exported_and_in_mixtures(millrace, tmp_path):
+    draw, rows = random.Random(9), []
+    for _ in range(300):
+        b = draw.random() < 0.5
+        rows.append({"x": round(draw.random(), 3), "b": b, "y": b if draw.random() < 0.9 else not b})
+    tables = write_in_formats(tmp_path, rows)
+    choice = 'categories = ["b"]'
+    r = recipe(tmp_path / "h.toml", tables["csv"], BOOSTED.format(input=choice + "\nhash = 50"))
+    millrace("train", r, "--out", tmp_path / "hashed")
+    told = [json.loads(millrace("eval", tmp_path / "hashed", table, "--json").stdout)["log-loss"] for table in tables.values()]
+    assert told[0] == told[1] == told[2]
+    r = recipe(tmp_path / "e.toml", tables["parquet"], BOOSTED.format(input=choice))
+    millrace("train", r, "--out", tmp_path / "exported")
+    session = onnxruntime.InferenceSession(tmp_path / "exported/model.onnx")
+    feed = {}
+    for port in session.get_inputs():
+        texts = port.type == "tensor(string)"
+        feed[port.name] = np.array([["True"], ["true"], ["FALSE"], ["false"]], object) if texts else np.full((4, 1), 0.5, "f8" if port.type == "tensor(double)" else "f4")
+    first, second, third, fourth = session.run(None, feed)[0]
+    assert (first == second).all() and (third == fourth).all() and (first != third).any()
+    both = tmp_path / "both.toml"
+    both.write_text(f'[data.train]\na = "{tables["csv"]}"\nb = "{tables["parquet"]}"\n[output]\ncolumn = "y"\n[train]\nepochs = 1\n')
+    assert "y is one of 2 classes" in said(millrace, "train", both, "--out", tmp_path / "both")
+
+
+def test_booleans_are_numbers_where_these_are_asked_for(millrace, tmp_path):
+    rows = [{"b": i % 3 == 0, "y": i % 2 == 0} for i in range(90)]
+    table = write_in_formats(tmp_path, rows)["parquet"]
+    r = recipe(tmp_path / "n.toml", table, '[input]\nnumbers = ["b"]\n[model]\nkind = "linear"')
+    millrace("train", r, "output.kind=number", "--out", tmp_path / "n")
+    assert "r2" in millrace("eval", tmp_path / "n", table).stdout

@@ -258,7 +258,13 @@ TEST_CASE("ranking is measured as by scikit-learn's ndcg_score and label_ranking
   CHECK(query_average_precision(scores, relevant) == doctest::Approx(0.9166666666666666).epsilon(1e-12));
   CHECK(query_average_precision(equal, relevant) == 1);
   CHECK(reciprocal_rank(scores, std::vector<double>{0, 0, 0, 2, 0, 1}) == 0.25);
-  CHECK(reciprocal_rank(equal, std::vector<double>{0, 1, 0, 0, 0, 0}) == 0.25);
+  // Of rows with equal scores each order is as likely.
+  CHECK(reciprocal_rank(equal, std::vector<double>{0, 1, 0, 0, 0, 0}) ==
+        doctest::Approx((1.0 / 2 + 1.0 / 3 + 1.0 / 4) / 3));
+  CHECK(reciprocal_rank(equal, std::vector<double>{0, 1, 1, 0, 0, 0}) ==
+        doctest::Approx(2.0 / 3 / 2 + 1.0 / 3 / 3));
+  CHECK(reciprocal_rank(equal, std::vector<double>{1, 1, 1, 0, 0, 0}) == doctest::Approx(0.5));
+  CHECK(reciprocal_rank(std::vector<float>(4, 1), std::vector<double>{1, 2, 3, 4}) == 1);
   for (const double none :
        {ndcg(scores, std::vector<double>(6)), ndcg({}, {}), reciprocal_rank(scores, std::vector<double>(6)),
         query_average_precision(scores, std::vector<double>(6)),

@@ -140,7 +140,8 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
                                                    "log-of-softmax",
                                                    "stable-log-sum-exp",
                                                    "concat-of-many",
-                                                   "transposed-convolution-of-patches"};
+                                                   "transposed-convolution-of-patches",
+                                                   "large-window"};
   CHECK(library_names(rules().names()) == rules_in_order);
   const std::vector<std::string> by_preference = {"depthwise",
                                                   "few-channels",

@@ -179,6 +179,13 @@ const std::vector<Case>& cases() {
        },
        "conv2d_input_grad",
        "transpose reshape transpose reshape matmul reshape transpose reshape transpose"},
+      {"large-window",
+       {f32, {1, 2, 30, 20}},
+       [](auto& b, Value x) {
+         return add(b, "avg_pool2d", {x}, {{"kernel", Ints{10, 10}}, {"strides", Ints{10, 10}}});
+       },
+       "avg_pool2d",
+       "reshape mean"},
   };
   return all;
 }
@@ -220,6 +227,42 @@ TEST_CASE("every rule simplifies its case, keeps its values, and can be switched
   }
   for (const Rule* rule : rules().all())
     CHECK_MESSAGE((tested.contains(rule->name) || rule->name.starts_with("test-")), rule->name);
+}
+
+TEST_CASE("pooling by large windows: by blocks, or rows and columns, with the same values") {
+  struct Pool {
+    Shape x;
+    Ints kernel, strides, pads;
+    std::string after;  // of the mean
+  };
+  const Pool pools[] = {
+      {{2, 3, 20, 30}, {10, 10}, {10, 10}, {0, 0, 0, 0}, "reshape mean"},
+      {{2, 3, 23, 34}, {10, 10}, {10, 10}, {0, 0, 0, 0}, "slice reshape mean"},
+      {{1, 2, 20, 20}, {20, 20}, {1, 1}, {0, 0, 0, 0}, "reshape mean"},  // all of it
+      {{1, 2, 33, 12}, {12, 12}, {4, 4}, {0, 0, 0, 0}, "slice reshape mean avg_pool2d"},
+      {{1, 2, 14, 15}, {9, 9}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d avg_pool2d"},
+      {{1, 2, 15, 15}, {9, 10}, {2, 3}, {2, 1, 4, 3}, "avg_pool2d avg_pool2d"},
+      {{1, 2, 70, 1}, {66, 1}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d"},
+      {{1, 2, 8, 8}, {8, 8}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d"},
+  };
+  for (size_t k = 0; k < std::size(pools); ++k)
+    for (const char* op : {"avg_pool2d", "max_pool2d_values"})
+      for (const bool counted : {true, false}) {
+        CAPTURE(k);
+        CAPTURE(op);
+        const Pool& pool = pools[k];
+        const bool mean = std::string_view(op) == "avg_pool2d";
+        Graph graph;
+        Attributes attributes{{"kernel", pool.kernel}, {"strides", pool.strides}, {"pads", pool.pads}};
+        if (mean) attributes.set("count_include_pad", counted);
+        graph.set_outputs({graph.add(op, {graph.input("x", {f32, pool.x})}, attributes)});
+        const Graph after = simplified(graph);
+        if (mean) CHECK(operators(after) == pool.after);
+        const std::vector<Array> inputs = {values_for({f32, pool.x})};
+        CHECK(test::difference(ref::evaluate(graph, inputs)[0], ref::evaluate(after, inputs)[0]) <=
+              (mean ? 1e-6 : 0));
+        CHECK(operators(simplified(after)) == operators(after));
+      }
 }
 
 TEST_CASE("transposed convolutions of patches: those that overlap, or leave rows over, are none") {

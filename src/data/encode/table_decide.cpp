@@ -36,10 +36,14 @@ void sort_texts(Counted& list) {
   });
 }
 
-/// Texts with how often they are.
-Counted sorted_texts(const TableSeen& seen) {
-  Counted list(seen.times.begin(), seen.times.end());
-  sort_texts(list);
+/// Texts with how often they are, in an order that is the same for all numbers of threads.
+Counted texts_of(TableSeen& seen) {
+  Counted list;
+  list.reserve(seen.times.size());
+  while (!seen.times.empty()) {
+    auto each = seen.times.extract(seen.times.begin());
+    list.emplace_back(std::move(each.key()), each.mapped());
+  }
   return list;
 }
 
@@ -62,14 +66,14 @@ class ColumnDecider {
     decision_.column = source_.name;
   }
 
-  void decide(const TableSeen& seen) {
+  void decide(TableSeen& seen) {
     decision_.missing = seen.missing;
     switch (use_.role) {
       case TableUse::Role::number:
         numbers(seen);
         break;
       case TableUse::Role::category:
-        category(sorted_texts(seen));
+        category(texts_of(seen));
         break;
       case TableUse::Role::text:
         texts(seen);
@@ -170,11 +174,10 @@ class ColumnDecider {
     }
   }
 
-  void category(const Counted& list) {
+  void category(Counted all) {
     decision_.taken_as = "category";
     TableCategory category{source_.name, options_.hash_ids, {}, source_.kind != ColumnKind::text};
     if (options_.hash_ids == 0) {
-      Counted all = list;
       if (decision_.missing > 0) all.emplace_back("", decision_.missing);
       sort_texts(all);
       for (auto& [text, times] : all) {
@@ -190,23 +193,29 @@ class ColumnDecider {
     state_.categories.push_back(std::move(category));
   }
 
-  void texts(const TableSeen& seen) {
-    const Counted all = sorted_texts(seen), list = without_missing(all);
+  void texts(TableSeen& seen) {
+    Counted all = texts_of(seen);
+    const auto is_missing = [](const auto& each) { return csv_missing_number(each.first); };
+    const bool none_missing = std::none_of(all.begin(), all.end(), is_missing);
+    const Counted some = none_missing ? Counted() : without_missing(all);
+    const Counted& list = none_missing ? all : some;
     const int64_t present = rows_of(all);
     if (use_.forced_date) {
       const auto found = find_dates(list);
       return as_dates(all, found.value_or(FoundDates()), "named in dates");
     }
-    if (use_.forced_number) return as_numbers(all, "named in numbers");
+    const auto answers = !list.empty() && std::all_of(list.begin(), list.end(), [](const auto& each) {
+      return yes_or_no(each.first) >= 0;
+    });
+    if (use_.forced_number) return answers ? as_answers(all) : as_numbers(all, "named in numbers");
     if (options_.decide && present == 0) return leave_out("it has no value in any row");
-    const auto answers =
-        std::all_of(list.begin(), list.end(), [](const auto& each) { return yes_or_no(each.first) >= 0; });
     if (options_.decide && answers && list.size() >= 2) return as_answers(all);
     if (options_.decide)
       if (const auto found = find_dates(list))
         return as_dates(all, *found, found->either ? "12/31 or 31/12 fit alike: taken as month first" : "");
+    sort_texts(all);
     if (decided(least_differing_rows) && nearly_unique(all, present)) return;
-    category(all);
+    category(std::move(all));
   }
 
   /// Numbers, dates and answers know more words for missing values than categories do, of which "none" may be
@@ -331,9 +340,10 @@ void TableSeen::numbers_of(double value, int64_t rows) {
   hours = hours || value != std::floor(value);
 }
 
-void TableSeen::add(const TableSeen& later) {
+void TableSeen::add(TableSeen later) {
   missing += later.missing;
   dates += later.dates;
+  times.merge(later.times);  // which keeps those that are there already
   for (const auto& [value, count] : later.times) times[value] += count;
   if (later.numbers == 0) return;
   growing = growing && later.growing && (numbers == 0 || last < later.first);
@@ -349,8 +359,8 @@ void TableSeen::add(const TableSeen& later) {
   numbers += later.numbers;
 }
 
-void add_column(const Dataset& dataset, const TableUse& use, const TableSeen& seen,
-                const TableOptions& options, TableState& state) {
+void add_column(const Dataset& dataset, const TableUse& use, TableSeen seen, const TableOptions& options,
+                TableState& state) {
   ColumnDecider(dataset, use, options, state).decide(seen);
 }
 

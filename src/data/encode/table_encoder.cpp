@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/formats/csv_cells.h"
+#include "data/table/booleans.h"
 #include "data/table/column_values.h"
 #include "data/table/dates.h"
 #include "data/table/place.h"
@@ -120,6 +121,7 @@ void read_ids(const ColumnValues& values, const TableCategory& category, const T
     if (there && values.kind == ColumnKind::text && category.numbers) text = made = code_text(text);
     if (is_missing_text(text)) text = {};
     if (hash_ids > 0) {
+      if (const int truth = boolean_of(text); truth >= 0) text = truth > 0 ? "true" : "false";
       *to = text.empty() ? 0 : 1 + murmur3_32(text) % (hash_ids - 1);
       continue;
     }

@@ -126,7 +126,7 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
     const std::lock_guard lock(mutex);
     waiting.emplace(p, std::move(mine));
     for (; !waiting.empty() && waiting.begin()->first == next; ++next) {
-      for (size_t u = 0; u < used.size(); ++u) seen[u].add(waiting.begin()->second[u]);
+      for (size_t u = 0; u < used.size(); ++u) seen[u].add(std::move(waiting.begin()->second[u]));
       waiting.erase(waiting.begin());
     }
   });
@@ -135,8 +135,8 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
   state->hash_ids = options.hash_ids;
   for (size_t c = 0, u = 0; c < dataset.columns().size(); ++c)
     if (u < used.size() && used[u].column == c) {
-      add_column(dataset, used[u], seen[u], options, *state);
-      seen[u++] = {};
+      add_column(dataset, used[u], std::move(seen[u]), options, *state);
+      ++u;
     } else if (options.decide && is_other_kind(dataset.columns()[c], options)) {
       TableColumn other;
       other.column = dataset.columns()[c].name;

@@ -27,7 +27,7 @@ struct TableSeen {
   /// The same number so often, in no order of rows.
   void numbers_of(double value, int64_t rows);
   /// That of the rows behind.
-  void add(const TableSeen& later);
+  void add(TableSeen later);
 };
 
 /// How a column is used, before its values were seen.
@@ -41,7 +41,7 @@ struct TableUse {
 };
 
 /// Adds what the column becomes to `state`, and why to its decisions.
-void add_column(const Dataset& dataset, const TableUse& use, const TableSeen& seen,
-                const TableOptions& options, TableState& state);
+void add_column(const Dataset& dataset, const TableUse& use, TableSeen seen, const TableOptions& options,
+                TableState& state);
 
 }  // namespace millrace::data

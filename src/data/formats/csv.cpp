@@ -32,7 +32,8 @@ struct Chunk {
   std::vector<uint32_t> starts;  // from `begin`
   std::vector<CsvTally> tallies;
   bool failed = false;    // it found no end of a row: the guess where it begins was wrong
-  bool merged = false;    // a value in quotes looks like rows
+  int64_t merged = 0;     // values in quotes that look like rows
+  bool needed = false;    // quotes hold together what would fall apart without them
   uint64_t odd_at = 0;    // the first row with another number of values …
   size_t odd_fields = 0;  // … and that; 0: none
 };
@@ -47,6 +48,7 @@ class Csv final : public Dataset {
   Csv(const std::string& path, Files files, const OpenOptions& options, TabQuotes quotes)
       : Dataset(path), files_(std::move(files)), missing_(options.missing), tab_quotes_(quotes) {
     for (size_t f = 0; f < files_.size(); ++f) open_file(f, options);
+    note_quotes();
     for (Chunk& chunk : chunks_) {
       chunk.first_row = count_;
       count_ += static_cast<int64_t>(chunk.starts.size());
@@ -199,7 +201,8 @@ class Csv final : public Dataset {
       chunk = bare;
       if (expected < chunk.stop) find_rows(file, chunk, false);
     }
-    if (chunk.merged) fail<QuotesAreLetters>("{}: values in quotes look like rows", file.path());
+    merged_ += chunk.merged;
+    quotes_needed_ |= chunk.needed;
     if (chunk.odd_fields > 0)
       fail<InputError>(
           "{}: line {} has {} value{}, the first row has {}; repair that line, or quote a value that has the "
@@ -232,6 +235,19 @@ class Csv final : public Dataset {
           "where that line is a row)",
           path(), names(columns_));
     fail<InputError>("{}: has no rows; copy it again", path());
+  }
+
+  /// Where quotes only merge rows, they are letters.
+  void note_quotes() {
+    if (tab_quotes_ == TabQuotes::found && merged_ > 0 && !quotes_needed_)
+      fail<QuotesAreLetters>("{}: values in quotes look like rows", path());
+    if (tab_quotes_ == TabQuotes::letters)
+      note(fmt::format(
+          "{}: quotes that open values are not closed in these, so that they are taken as letters", path()));
+    else if (merged_ > 0)
+      note(fmt::format("{}: {} in quotes {} several lines that look like rows", path(),
+                       merged_ == 1 ? "a value" : fmt::format("{} values", merged_),
+                       merged_ == 1 ? "has" : "have"));
   }
 
   /// What the user should know of how a column's cells are taken.
@@ -288,7 +304,8 @@ class Csv final : public Dataset {
       const uint64_t end = std::min(file.size(), chunk.stop + slack);
       if (find_rows_until(file, chunk, end)) return;
       if (end == file.size() && !guess) {
-        if (looks_for_letters()) fail<QuotesAreLetters>("{}: a quote is never closed", file.path());
+        if (tab_quotes_ == TabQuotes::found && tabs_and_quotes())
+          fail<QuotesAreLetters>("{}: a quote is never closed", file.path());
         fail<InputError>("{}: the quote in the row in line {} is never closed; repair that line", file.path(),
                          line_of(file, chunk.end));
       }
@@ -308,17 +325,25 @@ class Csv final : public Dataset {
     const size_t width = columns_.size();
     size_t fields = 0;
     bool something = false, complete = false;
-    const bool tabs = looks_for_letters();
+    const bool tabs = tabs_and_quotes();
     chunk.starts.clear();
     chunk.odd_fields = 0;
-    chunk.merged = false;
+    chunk.merged = 0;
+    chunk.needed = false;
+    size_t quoted = 0;  // of the row's fields
     std::vector<CsvTally> tallies(width);
     const bool closed = scan(
         bytes,
         [&](const CsvField& field) {
           if (fields < width)
             tallies[fields].add(field, chunk.begin + static_cast<uint64_t>(field.data - data), missing_);
-          if (tabs && field.quoted) chunk.merged |= swallows_rows(field, dialect_, width);
+          if (tabs && field.quoted) {
+            ++quoted;
+            if (swallows_rows(field, dialect_, width))
+              ++chunk.merged;
+            else
+              chunk.needed |= needs_quotes(field, dialect_);
+          }
           something |= field.size > 0;
           ++fields;
         },
@@ -326,6 +351,8 @@ class Csv final : public Dataset {
           // What the window cuts off is no row, except at the end of the file.
           if (next[-1] != dialect_.newline && end < file.size()) return false;
           const auto at = static_cast<uint64_t>(row_start - data);
+          chunk.needed |= quoted > 1 && quoted == fields;
+          quoted = 0;
           if (something || fields > 1) {
             if (fields != width && chunk.odd_fields == 0) {
               chunk.odd_fields = fields;
@@ -344,9 +371,7 @@ class Csv final : public Dataset {
     return complete || (closed && end == file.size());
   }
 
-  bool looks_for_letters() const {
-    return tab_quotes_ == TabQuotes::found && dialect_.delimiter == '\t' && dialect_.quotes;
-  }
+  bool tabs_and_quotes() const { return dialect_.delimiter == '\t' && dialect_.quotes; }
 
   // ---- reading values
 
@@ -450,6 +475,8 @@ class Csv final : public Dataset {
   int64_t count_ = 0;
   CsvDialect dialect_;
   TabQuotes tab_quotes_;
+  int64_t merged_ = 0;
+  bool quotes_needed_ = false;
   bool header_ = false;
   std::vector<std::string> missing_;
   std::vector<char> decimal_commas_, bad_;  // of each column: are numbers so written; are cells no numbers

@@ -25,8 +25,13 @@ bool swallows_rows(const CsvField& field, CsvDialect dialect, size_t width) {
   if (!field.quoted || width < 2) return false;
   const std::string_view text = field.text();
   const auto lines = std::count(text.begin(), text.end(), dialect.newline);
-  return lines > 0 && std::count(text.begin(), text.end(), dialect.delimiter) ==
-                          lines * static_cast<std::ptrdiff_t>(width - 1);
+  std::ptrdiff_t empty = 0;
+  for (size_t at = text.find(dialect.newline); at < text.size(); at = text.find(dialect.newline, at + 1)) {
+    const bool begins = at + 1 == text.size() || csv_detail::blank(text[at + 1]);
+    empty += begins || text[at - 1] == dialect.delimiter ? 1 : 0;
+  }
+  return 2 * empty < lines && std::count(text.begin(), text.end(), dialect.delimiter) ==
+                                  lines * static_cast<std::ptrdiff_t>(width - 1);
 }
 
 std::string csv_text(const CsvField& field) {

@@ -125,8 +125,16 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
 }
 
 /// Does a value in quotes look like the rest of one row, whole rows and the beginning of another one: are
-/// there as many delimiters in it as in so many lines, of `width` values each?
+/// there as many delimiters in it as in so many lines, of `width` values each, few of which begin or end with
+/// an empty one?
 bool swallows_rows(const CsvField& field, CsvDialect dialect, size_t width);
+
+/// Would a value be another one, or several, without its quotes?
+inline bool needs_quotes(const CsvField& field, CsvDialect dialect) {
+  const std::string_view text = field.text().substr(1);
+  return text.find(dialect.delimiter) < text.size() || text.find(dialect.newline) < text.size() ||
+         text.find("\"\"") < text.size() - 1;
+}
 
 /// "", NA, ? and null without quotes.
 inline bool csv_missing(const CsvField& f) {

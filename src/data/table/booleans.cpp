@@ -1,5 +1,7 @@
 #include "data/table/booleans.h"
 
+#include <algorithm>
+
 #include "base/words.h"
 
 namespace millrace::data {
@@ -9,6 +11,15 @@ int boolean_of(std::string_view text) {
   if (text.size() > longest) return -1;
   const std::string small = lower_case(std::string(text));
   return small == "true" ? 1 : small == "false" ? 0 : -1;
+}
+
+bool holds_booleans(const Dataset& dataset, size_t column) {
+  constexpr int64_t looked_at = 1000;
+  if (dataset.columns().at(column).kind != ColumnKind::text) return false;
+  for (int64_t i = 0; i < std::min(dataset.count(), looked_at); ++i)
+    if (const Value value = dataset.read(i, column); const auto* text = std::get_if<std::string>(&value))
+      return boolean_of(*text) >= 0;
+  return false;
 }
 
 void add_booleans(TextMap<int64_t>& ids) {

@@ -209,9 +209,47 @@ std::optional<double> read_time(DateReader& in) {
   return (minutes * 60 + seconds) / 86400;
 }
 
+/// Two digits; below 0 for what is none.
+int two_digits(const char* at) {
+  const int tens = at[0] - '0', ones = at[1] - '0';
+  return tens < 0 || tens > 9 || ones < 0 || ones > 9 ? -1 : 10 * tens + ones;
+}
+
+/// As programs write most dates, in any order: "2024-12-31", "2024-12-31 23:59:59.5", also with T and Z.
+/// nullopt: ask the others.
+std::optional<double> parse_iso(std::string_view text) {
+  constexpr size_t day_size = 10, time_size = 19;
+  if (text.size() < day_size || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const char* const at = text.data();
+  const int century = two_digits(at), year = two_digits(at + 2), month = two_digits(at + 5),
+            day = two_digits(at + 8);
+  if (century < 0 || year < 0 || month < 1 || day < 1) return std::nullopt;
+  const auto days = days_of(100 * century + year, 4, month, day);
+  if (!days || text.size() == day_size) return days;
+  if (text.size() < time_size || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
+    return std::nullopt;
+  const int hour = two_digits(at + 11), minute = two_digits(at + 14), second = two_digits(at + 17);
+  if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return std::nullopt;
+  double seconds = second;
+  text.remove_prefix(time_size);
+  if (text.ends_with('Z')) text.remove_suffix(1);
+  if (text.starts_with('.') && text.size() > 1 && text.size() <= 10) {
+    int64_t part = 0;
+    for (const char digit : text.substr(1)) {
+      if (digit < '0' || digit > '9') return std::nullopt;
+      part = 10 * part + (digit - '0');
+    }
+    seconds += static_cast<double>(part) * std::pow(10.0, 1.0 - static_cast<double>(text.size()));
+    text = {};
+  }
+  if (!text.empty()) return std::nullopt;
+  return *days + (60.0 * (60 * hour + minute) + seconds) / 86400;
+}
+
 }  // namespace
 
 std::optional<double> parse_date(std::string_view text, DateOrder order) {
+  if (const auto iso = parse_iso(text)) return iso;
   auto tokens = date_tokens(text);
   if (!tokens) return std::nullopt;
   DateReader in(std::move(*tokens));

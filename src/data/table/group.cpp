@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/format.h"
 #include "data/table/column_values.h"
@@ -86,12 +87,32 @@ std::shared_ptr<const Dataset> grouped(std::shared_ptr<const Dataset> table, con
   return std::make_shared<Grouped>(std::move(table), column);
 }
 
+/// Is there a value that two rows have? Else each row is numbered, and none belong together. (A few rows say
+/// nothing, and of what is grouped already each sample has its own.)
+static bool comes_again(const Dataset& dataset, size_t column) {
+  constexpr int64_t part = 1 << 12, few = 20;
+  if (dataset.count() < few || dataset.rows(0).table) return true;
+  std::unordered_set<std::string> seen;
+  for (int64_t first = 0; first < dataset.count(); first += part) {
+    const auto values = read_columns(dataset, first, std::min(part, dataset.count() - first), {&column, 1});
+    for (size_t i = 0; i < values[0].size(); ++i)
+      if (values[0].has(i) &&
+          !seen.insert(values[0].kind == ColumnKind::text ? std::string(values[0].contents[i])
+                                                          : category_text(values[0], i))
+               .second)
+        return true;
+  }
+  return false;
+}
+
 std::string query_column(const Dataset& dataset) {
   for (const std::string name : {"qid", "query_id", "query"}) {
     const auto place = dataset.find_column(name);
     const ColumnKind kind = place ? dataset.columns()[*place].kind : ColumnKind::json;
     // A text called query is rather what was asked.
-    if (kind == ColumnKind::integer || (kind == ColumnKind::text && name != "query")) return name;
+    if ((kind == ColumnKind::integer || (kind == ColumnKind::text && name != "query")) &&
+        comes_again(dataset, *place))
+      return name;
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "data/encode/table_graph.h"
+#include "data/table/booleans.h"
 #include "data/table/dates.h"
 #include "data/table/place.h"
 #include "data/table/read_columns.h"
@@ -197,6 +198,10 @@ std::vector<ExportedTexts> TableInput::exported_texts() const {
       if (!category.vocabulary[i].empty()) continue;
       for (const std::string_view missing : data::missing_texts()) texts.ids.emplace_back(missing, id);
     }
+    TextMap<int64_t> known(texts.ids.begin(), texts.ids.end()), ways = known;
+    data::add_booleans(ways);
+    for (const auto& [text, id] : ways)
+      if (!known.contains(text)) texts.ids.emplace_back(text, id);
     list.push_back(std::move(texts));
   }
   return list;

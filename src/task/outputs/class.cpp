@@ -166,8 +166,11 @@ struct SeenClasses {
 
   int64_t id(std::string_view name) {
     if (const auto at = ids.find(name); at != ids.end()) return at->second;
+    const auto id = std::ssize(names);
     names.emplace_back(name);
-    return ids.emplace(std::string(name), static_cast<int64_t>(ids.size())).first->second;
+    ids.emplace(std::string(name), id);
+    if (data::boolean_of(name) >= 0) data::add_booleans(ids);  // a mixture may have both True and true
+    return id;
   }
 };
 

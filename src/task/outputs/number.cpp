@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
+#include "data/table/booleans.h"
 #include "data/table/place.h"
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
@@ -49,7 +50,8 @@ double number_at(const Dataset& from, const data::ColumnValues& values, size_t a
     value = values.reals[at];
   } else {  // of a file with few rows a column of numbers may be taken for one of texts
     const std::string_view text = values.contents[at];
-    const auto number = number_from<double>(text);
+    const int truth = data::boolean_of(text);
+    const auto number = truth >= 0 ? std::optional<double>(truth) : number_from<double>(text);
     if (!number)
       fail<InputError>("{}: its {} is '{}', which is no number", data::place_of(from, sample), name,
                        text.substr(0, 40));
@@ -225,7 +227,7 @@ class NumberOutput final : public Output {
 
 std::string number_refuses(const Dataset& samples, const std::string& column) {
   const ColumnKind kind = samples.columns()[samples.column(column)].kind;
-  if (data::is_numeric(kind)) return {};
+  if (data::is_numeric(kind) || data::holds_booleans(samples, samples.column(column))) return {};
   return fmt::format("'{}' holds {}s, not numbers", column, data::kind_name(kind));
 }
 

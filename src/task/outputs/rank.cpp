@@ -160,11 +160,7 @@ bool has_queries(const Dataset& samples) {
 std::string rank_refuses(const Dataset& samples, const std::string& column) {
   if (!has_queries(samples)) return "no column is called qid, query_id or query, and data.group is not set";
   const ColumnKind kind = samples.columns()[samples.column(column)].kind;
-  if (data::is_numeric(kind)) return {};
-  if (kind == ColumnKind::text && samples.count() > 0)
-    if (const data::Value first = samples.read(0, samples.column(column));
-        std::holds_alternative<std::string>(first) && data::boolean_of(std::get<std::string>(first)) >= 0)
-      return {};
+  if (data::is_numeric(kind) || data::holds_booleans(samples, samples.column(column))) return {};
   return fmt::format("'{}' holds {}s, not relevances", column, data::kind_name(kind));
 }
 

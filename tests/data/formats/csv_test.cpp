@@ -96,6 +96,10 @@ TEST_CASE("TSV: quotes that open a value and close rows later, or nowhere, are l
   check("a\t\"b\nc\"\ne\tf\n", {{text("a"), text("b\nc")}, {text("e"), text("f")}});
   // Rows that quotes alone hold together.
   check("a\t\"b\nc\td\"\ne\t\"f\ng\"\n", {{text("a"), text("b\nc\td")}, {text("e"), text("f\ng")}});
+  // Code in quotes, of lines that begin with tabs; all values in quotes; one that only they hold together.
+  check("a\t\"if b:\n\tc\"\ne\tf\n", {{text("a"), text("if b:\n\tc")}, {text("e"), text("f")}});
+  check("\"a\"\t\"b\nc\td\"\n\"e\"\t\"f\"\n", {{text("a"), text("b\nc\td")}, {text("e"), text("f")}});
+  check("a\t\"b\nc\td\"\ne\t\"f\tg\"\n", {{text("a"), text("b\nc\td")}, {text("e"), text("f\tg")}});
   // Far behind what is looked at first, and across chunks.
   std::string tsv;
   Rows wanted;
@@ -106,6 +110,13 @@ TEST_CASE("TSV: quotes that open a value and close rows later, or nowhere, are l
     wanted.push_back({text("x"), text(value + " " + std::to_string(i % 10) + (i == 55'000 ? "\"" : ""))});
   }
   check(tsv, wanted);
+  const auto noted = [](const char* tsv_text) {
+    return open_text("x.tsv", tsv_text, {.header = false})->notes();
+  };
+  REQUIRE(noted("a\t\"b\nc\td\"\ne\tf\n").size() == 1);
+  CHECK(noted("a\t\"b\nc\td\"\ne\tf\n")[0].find("are taken as letters") != std::string::npos);
+  CHECK(noted("a\t\"b\nc\td\"\ne\t\"f\tg\"\n")[0].find(
+            "a value in quotes has several lines that look like rows") != std::string::npos);
 }
 
 TEST_CASE("CSV: kinds of columns are decided by all their values") {

@@ -20,3 +20,14 @@ TEST_CASE("booleans: other ways of writing those that have an id have the same")
   CHECK(two.at("true") == 1);
   CHECK(two.at("True") == 2);
 }
+
+TEST_CASE("booleans: columns whose first value is one") {
+  const std::string yes = "True", other = "maybe";
+  const auto column = [](ColumnKind kind, std::vector<std::vector<Value>> rows) {
+    return holds_booleans(*memory_dataset("x", {{"b", kind}}, std::move(rows)), 0);
+  };
+  CHECK(column(ColumnKind::text, {{Value()}, {yes}, {other}}));
+  CHECK(!column(ColumnKind::text, {{other}, {yes}}));
+  CHECK(!column(ColumnKind::text, {{Value()}}));
+  CHECK(!column(ColumnKind::integer, {{int64_t{1}}}));
+}

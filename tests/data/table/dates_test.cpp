@@ -7,6 +7,40 @@
 
 using namespace millrace::data;
 
+TEST_CASE("dates as programs write them are read the quick way as the others are") {
+  for (const char* text : {"2024-12-31",
+                           "0001-01-01",
+                           "9999-12-31",
+                           "2023-02-29",
+                           "2024-02-29",
+                           "2024-13-01",
+                           "2024-00-10",
+                           "2024-10-00",
+                           "2024-12-31 23:59:59",
+                           "2024-12-31T00:00:01Z",
+                           "2024-12-31 12:30:00.5",
+                           "2024-12-31 12:30:00.123456789Z",
+                           "2024-12-31 12:30:00.1234567890",
+                           "2024-12-31 24:00:00",
+                           "2024-12-31 23:60:00",
+                           "2024-12-31 23:59:60",
+                           "2024-12-31 23:59",
+                           "2024-12-31 12:30:00.",
+                           "2024-12-31 12:30:00.5x",
+                           "2024-12-31 12:30:00+02:00",
+                           "2024-12-31Z",
+                           "2024-12-3a",
+                           "20a4-12-31",
+                           "2024-12-31 ",
+                           "2024-12-31 1 :30:00",
+                           "2024-12-31 12:30:00Zx"}) {
+    CAPTURE(text);
+    // A blank before it keeps it from the quick way.
+    for (const DateOrder order : {DateOrder::day_first, DateOrder::month_first})
+      CHECK(parse_date(text, order) == parse_date(std::string(" ") + text, order));
+  }
+}
+
 TEST_CASE("dates as people and programs write them are the days that Python's datetime counts") {
   const auto day = [](const char* text, DateOrder order = DateOrder::month_first) {
     const auto found = parse_date(text, order);

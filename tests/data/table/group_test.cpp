@@ -1,6 +1,7 @@
 #include "data/table/group.h"
 
 #include <doctest/doctest.h>
+#include <numeric>
 
 #include <millrace/dataset.h>
 #include <millrace/error.h>
@@ -41,13 +42,24 @@ std::vector<int64_t> numbers_in(const Dataset& dataset, size_t column) {
 
 TEST_CASE("queries are known by the names of their column") {
   const auto column = [](const char* name, ColumnKind kind) {
-    return query_column(*memory_dataset("table", {{name, kind}}, {{Value()}}));
+    const Value value = kind == ColumnKind::text   ? Value(std::string("a"))
+                        : kind == ColumnKind::real ? Value(1.0)
+                                                   : Value(int64_t{1});
+    return query_column(*memory_dataset("table", {{name, kind}}, {{value}, {Value()}}));
   };
   for (const char* name : {"qid", "query_id"})
     for (const ColumnKind kind : {ColumnKind::integer, ColumnKind::text}) CHECK(column(name, kind) == name);
   CHECK(column("query", ColumnKind::integer) == "query");
   CHECK(column("query", ColumnKind::text) == "");
   CHECK(column("qid", ColumnKind::real) == "");
+  // Rows that are numbered belong to nobody.
+  std::vector<int64_t> rows(30);
+  std::iota(rows.begin(), rows.end(), 0);
+  CHECK(query_column(*table_of(rows)) == "");
+  rows.back() = 3;
+  CHECK(query_column(*table_of(rows)) == "query");
+  CHECK(query_column(*grouped(table_of(rows), "query")) == "query");
+  CHECK(query_column(*table_of({1, 2, 3})) == "query");
 }
 
 TEST_CASE("rows of one value are one sample, wherever they stand") {
