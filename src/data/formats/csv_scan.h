@@ -133,7 +133,7 @@ bool swallows_rows(const CsvField& field, CsvDialect dialect, size_t width);
 inline bool needs_quotes(const CsvField& field, CsvDialect dialect) {
   const std::string_view text = field.text().substr(1);
   return text.find(dialect.delimiter) < text.size() || text.find(dialect.newline) < text.size() ||
-         text.find("\"\"") < text.size() - 1;
+         text.find("\"\"") < text.size();
 }
 
 /// "", NA, ? and null without quotes.

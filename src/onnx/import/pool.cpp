@@ -31,6 +31,16 @@ bool is_plain(const onnx::Windows& w) {
   return w.dims <= 2;
 }
 
+/// Is there one window, of all that there is?
+bool is_all(const onnx::ImportCall& call, const onnx::Windows& w) {
+  const auto dims = static_cast<size_t>(w.dims);
+  for (size_t d = 0; d < dims; ++d)
+    if (w.dilations[d] != 1 || w.pads[d] != 0 || w.pads[d + dims] != 0 ||
+        call.shape(0)[d + 2] != Dim(w.kernel[d]))
+      return false;
+  return true;
+}
+
 /// The parts of a padded picture that all windows have at one of their places, place after place.
 template <typename Take>
 void each_place(onnx::ImportCall& call, const std::vector<Value>& padded, const onnx::Windows& w,
@@ -179,6 +189,7 @@ MILLRACE_ONNX_IMPORT(AveragePool) {
   const bool counted = call.integer("count_include_pad", 0) != 0;
   const Ints added = round_up(call, w);
   const bool rounds = std::any_of(added.begin(), added.end(), [](int64_t each) { return each > 0; });
+  if (is_all(call, w)) return {of_all_positions(call, "mean", call[0])};
   if (is_plain(w) && !(counted && rounds))
     return {two(call, "avg_pool2d", call[0], w, {{"count_include_pad", counted}})};
   return {call.b.div(gathered(call, call[0], w, "add", 0), counts(call, w, added, counted))};

@@ -101,6 +101,23 @@ TEST_CASE("networks that were exported answer in a session as they did before, a
   }
 }
 
+TEST_CASE("a mean over windows of all that there is is a mean over axes, of others one over windows") {
+  const auto operators = [](const Shape& x, std::vector<int64_t> kernel, std::vector<int64_t> pads) {
+    Graph graph;
+    graph.set_outputs({graph.add("avg_pool2d", {graph.input("x", {f32, x})},
+                                 {{"kernel", std::move(kernel)}, {"pads", std::move(pads)}})});
+    const std::string bytes = onnx::export_model(graph, {});
+    std::set<std::string> names;
+    const Graph read = onnx::import_model(onnx::parse_model(bytes, "m.onnx"), {}).graph;
+    for (int i = 0; i < read.size(); ++i) names.emplace(read.node(i).op->name);
+    return names;
+  };
+  // Else its gradient has as many terms as the window has elements, written out.
+  CHECK(operators({2, 3, 40, 50}, {40, 50}, {0, 0, 0, 0}) == std::set<std::string>{"input", "mean"});
+  CHECK(operators({2, 3, 40, 50}, {40, 49}, {0, 0, 0, 0}).contains("avg_pool2d"));
+  CHECK(operators({2, 3, 4, 5}, {4, 5}, {1, 0, 0, 0}).contains("avg_pool2d"));
+}
+
 TEST_CASE("a refusal names the node, its operator and the reason") {
   CHECK(refusal(model_of("Tanh")).empty());
   CHECK(refusal(model_of("Tenh")).find("(Tenh): Millrace does not know this operator") != std::string::npos);
