@@ -242,6 +242,8 @@ TEST_CASE("pooling by large windows: by blocks, or rows and columns, with the sa
       {{1, 2, 33, 12}, {12, 12}, {4, 4}, {0, 0, 0, 0}, "slice reshape mean avg_pool2d"},
       {{1, 2, 14, 15}, {9, 9}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d avg_pool2d"},
       {{1, 2, 15, 15}, {9, 10}, {2, 3}, {2, 1, 4, 3}, "avg_pool2d avg_pool2d"},
+      {{1, 2, 21, 22}, {9, 10}, {2, 3}, {0, 0, 0, 0}, "avg_pool2d avg_pool2d"},
+      {{1, 2, 21, 22}, {10, 10}, {5, 5}, {2, 3, 4, 3}, "avg_pool2d avg_pool2d"},
       {{1, 2, 70, 1}, {66, 1}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d"},
       {{1, 2, 8, 8}, {8, 8}, {1, 1}, {0, 0, 0, 0}, "avg_pool2d"},
   };
