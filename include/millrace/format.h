@@ -23,8 +23,9 @@ struct Format {
   /// Could a file be of this format? `head`: its first bytes (up to 4,096).
   bool (*matches)(std::string_view path, std::span<const uint8_t> head) = nullptr;
   /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote.
-  /// InputError when one is damaged or empty.
-  std::unique_ptr<Dataset> (*open)(const std::string& path, Files files) = nullptr;
+  /// `options`: what the user knows of them. InputError when one is damaged or empty.
+  std::unique_ptr<Dataset> (*open)(const std::string& path, Files files,
+                                   const OpenOptions& options) = nullptr;
   /// InputError when the format cannot hold such columns; null where it is only read.
   std::unique_ptr<DatasetWriter> (*create)(const std::string& path,
                                            const std::vector<Column>& columns) = nullptr;
@@ -32,9 +33,6 @@ struct Format {
   /// null where there is nothing to gain.
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path, Files files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;
-  /// As `open`, told what the user knows of it; null where the format knows.
-  std::unique_ptr<Dataset> (*open_known)(const std::string& path, Files files,
-                                         const OpenOptions& options) = nullptr;
   /// The further file that goes with one of this name and that `create` may write, too ("x.idx" of "x.rec");
   /// null where there is none.
   std::string (*beside)(const std::string& path) = nullptr;

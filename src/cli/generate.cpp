@@ -108,9 +108,7 @@ Opened open_run(const GenerateArguments& a, const DecoderOptions& options) {
   opened.task = std::make_unique<task::Task>(train::load_model(a.run, warnings, {}, a.checkpoint));
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
   opened.tokens = task::next_token_input(*opened.task);
-  for (const auto& output : opened.task->outputs)
-    if (const std::string why = output->predicts_nothing(); !why.empty())
-      fail<InputError>("{}: {}", a.run, why);
+  opened.task->require_predictions(a.run);
   if (!opened.tokens)
     fail<InputError>("{} does not predict what comes next, so that it cannot go on: millrace predict asks it",
                      a.run);

@@ -1,9 +1,6 @@
 #include "runtime/constant_graph.h"
 
-#include <map>
-
 #include <millrace/operator.h>
-#include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
@@ -20,6 +17,16 @@ double work_of(const Graph& graph) {
     if (node.op->op_class == OpClass::heavy && node.op->flops) work += node.op->flops(graph, node);
   }
   return work;
+}
+
+std::vector<Array> run_once(const Graph& graph, const CompileOptions& options,
+                            std::map<std::string, std::string>* made) {
+  Program program = Program::compile(graph, options);
+  if (made) made->insert(program.choices().begin(), program.choices().end());
+  program.run();
+  std::vector<Array> arrays;
+  for (int i = 0; i < program.output_count(); ++i) arrays.push_back(program.output(i));
+  return arrays;
 }
 
 std::vector<Array> evaluate_constant_graph(const Graph& graph) {
@@ -44,11 +51,7 @@ std::vector<Array> evaluate_constant_graph(const Graph& graph) {
   std::vector<Value> outputs;
   for (const Value& output : graph.outputs()) outputs.push_back(map.at(output));
   of_inputs.set_outputs(std::move(outputs));
-  Program program = Program::compile(of_inputs, options);
-  program.run();
-  std::vector<Array> arrays;
-  for (int i = 0; i < program.output_count(); ++i) arrays.push_back(program.output(i));
-  return arrays;
+  return run_once(of_inputs, options);
 }
 
 }  // namespace millrace

@@ -17,6 +17,7 @@
 #include "plan/constants.h"
 #include "plan/nearest_choice.h"
 #include "runtime/compare.h"
+#include "runtime/constant_graph.h"
 #include "runtime/kept_copies.h"
 #include "runtime/ready.h"
 #include "target/device.h"
@@ -99,12 +100,7 @@ class Lowering {
     if (!target_.fuses || ops::flops(graph, node) < kLong) return ref::evaluate_node(graph, node, operands);
     CompileOptions options{.target = options_.target, .exact = options_.exact, .choices = choices_};
     for (size_t i = 0; i < operands.size(); ++i) options.inputs[static_cast<int>(i)] = operands[i];
-    Program program = Program::compile(alone(graph, node), options);
-    compared_.insert(program.choices().begin(), program.choices().end());
-    program.run();
-    std::vector<Array> arrays;
-    for (int i = 0; i < program.output_count(); ++i) arrays.push_back(program.output(i));
-    return arrays;
+    return run_once(alone(graph, node), options, &compared_);
   }
 
   /// Passes, layouts and plan, with so many bytes of activations computed again.

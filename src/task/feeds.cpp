@@ -421,9 +421,7 @@ namespace {
 TaskFeed predictions_feed(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch,
                           int64_t cache_bytes) {
   const Recipe& recipe = task.recipe;
-  for (const auto& output : task.outputs)
-    if (const std::string why = output->predicts_nothing(); !why.empty())
-      fail<InputError>("{}: {}", samples->path(), why);
+  task.require_predictions(samples->path());
   if (cuts_corpus(task))
     fail<InputError>("{}: the model predicts what follows in a text, nothing of a sample as a whole",
                      samples->path());

@@ -51,10 +51,10 @@ std::string at_place(const std::string& where) { return where.empty() ? "" : whe
 
 std::vector<std::string> texts_of(const Section& section, const std::string& key) {
   SettingValue value;
-  if (section.settings.find(key))
-    value = section.settings.value(key);
-  else if (const auto item = section.items.find(key); item != section.items.end())
+  if (const auto item = section.items.find(key); item != section.items.end())
     value = as_setting(item->second.value, item->second.spelt, std::vector<std::string>());
+  else if (section.settings.find(key))
+    value = section.settings.value(key);
   if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
   if (const auto* text = std::get_if<std::string>(&value); text && !text->empty()) return {*text};
   return {};

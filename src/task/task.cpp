@@ -68,6 +68,12 @@ std::vector<std::string> Task::metrics() const {
   return names;
 }
 
+void Task::require_predictions(const std::string& name) const {
+  for (const auto& output : outputs)
+    if (const std::string why = output->predicts_nothing(); !why.empty())
+      fail<InputError>("{}: {}", name, why);
+}
+
 Task learn_task(const Reading& reading) {
   Task task;
   Recipe& recipe = task.recipe = reading.recipe;

@@ -38,6 +38,8 @@ struct Task {
   /// The names of the metrics of evaluation: recipe.eval.metrics, or the outputs' default ones; of several
   /// outputs "NAME.METRIC".
   std::vector<std::string> metrics() const;
+  /// InputError, about what is called `name`, when an output has nothing to tell of a row.
+  void require_predictions(const std::string& name) const;
 };
 
 /// Learns from the training data: settles all sections of the recipe (kinds that it does not name are

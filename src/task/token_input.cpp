@@ -12,6 +12,7 @@
 #include "base/number_from.h"
 #include "base/size_text.h"
 #include "base/utf8.h"
+#include "data/encode/text_column.h"
 #include "data/feed/sequences/token_rows.h"
 #include "data/io/location.h"
 #include "data/order/order.h"

@@ -31,7 +31,7 @@ inline void read_file(const char* format, const char* name, std::vector<uint8_t>
   const auto file = data::memory_file(name, data::Bytes(std::move(bytes)));
   refuse_or_take([&] {
     (void)data::format_of(*file);
-    read_samples(*data::formats().at(format).open(name, {file}));
+    read_samples(*data::formats().at(format).open(name, {file}, {}));
   });
 }
 
@@ -56,7 +56,7 @@ inline void read_table(const char* format, const char* name, std::vector<uint8_t
   const auto file = data::memory_file(name, data::Bytes(std::move(bytes)));
   refuse_or_take([&] {
     (void)data::format_of(*file);
-    const auto dataset = data::formats().at(format).open(name, {file});
+    const auto dataset = data::formats().at(format).open(name, {file}, {});
     read_both_ways(*dataset);
     dataset->verify(dataset->count() - 1);
   });

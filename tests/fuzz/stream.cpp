@@ -53,7 +53,7 @@ void cut(const StreamFormat& format, std::span<const uint8_t> bytes, size_t piec
            {cutter->before(), std::string(sample.begin(), sample.end()), cutter->behind()})
         whole.insert(whole.end(), text.begin(), text.end());
       const auto dataset =
-          formats().at(format.name).open("fuzz", {memory_file("fuzz", Bytes(std::move(whole)))});
+          formats().at(format.name).open("fuzz", {memory_file("fuzz", Bytes(std::move(whole)))}, {});
       for (size_t c = 0; c < dataset->columns().size(); ++c) (void)dataset->read(0, c);
     });
   }

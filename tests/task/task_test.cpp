@@ -132,6 +132,17 @@ TEST_CASE("several inputs and outputs share the columns") {
   for (const data::Field& field : task.fields())
     CHECK((field.name.starts_with("town.") || field.name.starts_with("facts.")));
   CHECK(again(task).encoding() == task.encoding());
+  // One that is called as a column takes that, whatever is known of its kind.
+  const Task named =
+      learn_from((folder / "flats.csv").string(),
+                 {"inputs.town={kind=text}", "inputs.facts={}", "outputs.price={}", "outputs.note={}"});
+  CHECK(named.recipe.inputs[0].settings.text("column") == "town");
+  CHECK(named.inputs[1]->fields().size() == 1);
+  const Task rows = learn_from(
+      (folder / "flats.csv").string(),
+      {"inputs.rooms={kind=table}", "inputs.rest={kind=table}", "outputs.price={}", "outputs.note={}"});
+  CHECK(rows.recipe.inputs[0].settings.texts("columns") == std::vector<std::string>{"rooms"});
+  CHECK(rows.inputs[1]->fields().size() == 1);  // the town
 }
 
 TEST_CASE("what cannot be recognised is said with the columns that there are") {
@@ -243,6 +254,10 @@ TEST_CASE("a drafted recipe can be read, and names what was found") {
   CHECK(has(flats, "numbers from 100.5 to 277.5"));
   CHECK(has(flats, "test_share = 0.1"));
   CHECK(has(flats, "60 rows"));
+  std::string tweets = "town,tweet,label\n";
+  for (int i = 0; i < 60; ++i)
+    tweets += fmt::format("{},it is {} o'clock,{}\n", i % 3 ? "Rome" : "Oslo", i, i % 2);
+  CHECK(has(draft(write_data(folder, "tweets.csv", tweets)), "# words to read: [\"tweet\"]"));
   const std::string path = write_data(folder, "sms-train.tsv", messages_tsv());
   write_data(folder, "sms-test.tsv", messages_tsv());
   const std::string texts = draft(path);

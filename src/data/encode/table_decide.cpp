@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/words.h"
 #include "data/encode/table_seen.h"
 #include "data/formats/csv_cells.h"
 #include "data/table/dates.h"
+#include "data/table/labels.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
@@ -109,19 +109,6 @@ class ColumnDecider {
       decision_.why =
           "its whole numbers could all be dates, such as 20241231; input.dates takes them as such";
     dense(seen, {.column = source_.name, .decimal_comma = decimal_comma_});
-  }
-
-  /// Does its name say that a column numbers rows ("id", "PassengerId", "row_no")? A rank among all rows has
-  /// such values, too, and is worth learning from.
-  static bool names_rows(const std::string& name) {
-    const std::string lower = lower_case(name);
-    for (const char* whole :
-         {"id", "index", "idx", "row", "rowid", "rownames", "no", "nr", "number", "#", "key"})
-      if (lower == whole) return true;
-    if (lower.starts_with("unnamed")) return true;
-    for (const char* end : {"_id", "-id", " id", ".id", "_no", "_nr", "_index", " index"})
-      if (lower.ends_with(end)) return true;
-    return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID"));
   }
 
   /// Numbers of rows in any order, as files have them that were shuffled: from 0 or 1 on, each once; of a

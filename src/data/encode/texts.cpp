@@ -9,6 +9,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "data/encode/text_column.h"
 
 namespace millrace::data {
 namespace {
@@ -139,36 +140,6 @@ Cut sample_cut(const Cut& all, const std::vector<int64_t>& ends, const TextOptio
 }
 
 }  // namespace
-
-std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken) {
-  std::vector<std::string> texts;
-  for (const Column& column : dataset.columns())
-    if (column.kind == ColumnKind::text && column.name != "__key__" && !contains(taken, column.name))
-      texts.push_back(column.name);
-  if (contains(texts, "text")) return "text";
-  return texts.size() == 1 ? texts[0] : std::string();
-}
-
-std::string text_column(const Dataset& dataset, const std::string& wanted,
-                        const std::vector<std::string>& taken, const std::string& key) {
-  std::vector<std::string> texts;
-  for (const Column& column : dataset.columns())
-    if (column.kind == ColumnKind::text) texts.push_back(column.name);
-  if (!wanted.empty()) {
-    const ColumnKind kind = dataset.columns()[dataset.column(wanted)].kind;
-    if (kind != ColumnKind::text)
-      fail<InputError>("{}: the column '{}' holds no texts but {}s (texts: {})", dataset.path(), wanted,
-                       kind_name(kind), texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
-    return wanted;
-  }
-  std::string found = find_text_column(dataset, taken);
-  if (found.empty())
-    fail<InputError>("{}: {}", dataset.path(),
-                     texts.empty() ? std::string("there is no column of texts")
-                                   : fmt::format("which column holds the texts? Set {}.column to one of {}",
-                                                 key, fmt::join(texts, ", ")));
-  return found;
-}
 
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   Tokenised all = tokenised(dataset, tokenizer, options);

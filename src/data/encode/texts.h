@@ -14,13 +14,6 @@
 
 namespace millrace::data {
 
-/// "text", or the only column of texts that is not among `taken`; empty: there is none, or they are several.
-std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken = {});
-/// `wanted`, or where that is empty the one that is found. InputError when there is none, or it holds no
-/// texts; `key`: of the recipe's section, for messages.
-std::string text_column(const Dataset& dataset, const std::string& wanted,
-                        const std::vector<std::string>& taken = {}, const std::string& key = "input");
-
 struct TextOptions {
   std::string column;  // of the texts; as text_column() takes it
   std::string separator;

@@ -459,7 +459,8 @@ MILLRACE_FORMAT(arrow){
         [](std::string_view, std::span<const uint8_t> head) {
           return has_at(head, 0, "ARROW1") || has_at(head, 0, "FEA1") || is_stream(head);
         },
-    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+    .open = [](const std::string& path, Files files,
+               const OpenOptions& /*none*/) -> std::unique_ptr<Dataset> {
       const auto kind_of = [](const RandomAccessFile& file) {
         const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
         if (has_at(head.view(), 0, "FEA1"))
@@ -485,7 +486,8 @@ MILLRACE_FORMAT(parquet){
     .doc = "Parquet (.parquet)",
     .place = 20,
     .matches = [](std::string_view, std::span<const uint8_t> head) { return has_at(head, 0, "PAR1"); },
-    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+    .open = [](const std::string& path, Files files,
+               const OpenOptions& /*none*/) -> std::unique_ptr<Dataset> {
       return std::make_unique<ArrowTable>(FileKind::parquet, path, std::move(files));
     },
     .create = [](const std::string& path,

@@ -578,9 +578,8 @@ MILLRACE_FORMAT(csv){
         [](std::string_view path, std::span<const uint8_t> head) {
           return has_ending(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) && !contains(head, 0);
         },
-    .open = [](const std::string& path, Files files) { return open_csv(path, std::move(files), {}); },
+    .open = open_csv,
     .create = create_as<CsvWriter>,
-    .open_known = open_csv,
     .pipes = true};
 
 }  // namespace millrace::data

@@ -387,13 +387,11 @@ static std::unique_ptr<Dataset> open_folder(const std::string& path, Files /*non
   }
 }
 
-MILLRACE_FORMAT(folder){
-    .name = "folder",
-    .doc = "a folder of files, in a folder for each class",
-    .place = 130,
-    .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
-    .open = [](const std::string& path, Files files) { return open_folder(path, std::move(files), {}); },
-    .create = create_as<FolderWriter>,
-    .open_known = open_folder};
+MILLRACE_FORMAT(folder){.name = "folder",
+                        .doc = "a folder of files, in a folder for each class",
+                        .place = 130,
+                        .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
+                        .open = open_folder,
+                        .create = create_as<FolderWriter>};
 
 }  // namespace millrace::data

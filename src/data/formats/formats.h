@@ -17,9 +17,10 @@ namespace millrace::data {
   extern const Format format_##NAME; \
   const Format format_##NAME
 
-/// Format::open and Format::create of classes that are made of what these are given.
+/// Format::open and Format::create of classes that are made of what these are given; files that say
+/// themselves what they hold need no options.
 template <typename T>
-std::unique_ptr<Dataset> open_as(const std::string& path, Files files) {
+std::unique_ptr<Dataset> open_as(const std::string& path, Files files, const OpenOptions& /*none*/) {
   return std::make_unique<T>(path, std::move(files));
 }
 template <typename T>

@@ -316,9 +316,8 @@ MILLRACE_FORMAT(jsonl){
     .place = 90,
     .matches = [](std::string_view path,
                   std::span<const uint8_t>) { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); },
-    .open = [](const std::string& path, Files files) { return open_jsonl(path, std::move(files), {}); },
+    .open = open_jsonl,
     .create = create_as<JsonLinesWriter>,
-    .open_known = open_jsonl,
     .pipes = true};
 
 }  // namespace millrace::data

@@ -150,7 +150,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   const Format* format = nullptr;
   if (std::error_code ignored;
       paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {
-    auto folder = formats().at("folder").open_known(paths[0], {}, options);
+    auto folder = formats().at("folder").open(paths[0], {}, options);
     folder->set_origin("folder", {});
     return folder;
   }
@@ -185,9 +185,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   if (options.use_indices && format->open_indexed)
     if (auto indices = indices_of(files, *format, notes); !indices.empty())
       dataset = format->open_indexed(path, files, std::move(indices));
-  if (!dataset)
-    dataset = format->open_known ? format->open_known(path, std::move(files), options)
-                                 : format->open(path, std::move(files));
+  if (!dataset) dataset = format->open(path, std::move(files), options);
   dataset->set_origin(format->name, std::move(notes));
   return dataset;
 }

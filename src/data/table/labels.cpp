@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/table/column_values.h"
 #include "data/table/contents.h"
 #include "data/table/view.h"
@@ -152,6 +153,17 @@ size_t label_column(const Dataset& dataset) {
       "{}: which column is the class? Name it label (in a tar: key.cls beside key.jpg, or a folder for each "
       "class); there are: {}",
       dataset.path(), columns_text(dataset));
+}
+
+bool names_rows(const std::string& name) {
+  const std::string lower = lower_case(name);
+  for (const char* whole :
+       {"id", "index", "idx", "row", "rowid", "rownames", "no", "nr", "number", "#", "key"})
+    if (lower == whole) return true;
+  if (lower.starts_with("unnamed")) return true;
+  for (const char* end : {"_id", "-id", " id", ".id", "_no", "_nr", "_index", " index"})
+    if (lower.ends_with(end)) return true;
+  return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID"));
 }
 
 std::shared_ptr<const Dataset> numbered(std::shared_ptr<const Dataset> dataset, size_t column) {

@@ -18,6 +18,10 @@ std::optional<size_t> find_label(const Dataset& dataset);
 /// The same; InputError says why there is none, and which columns there are.
 size_t label_column(const Dataset& dataset);
 
+/// Does its name say that a column numbers rows ("id", "PassengerId", "row_no")? A rank among all rows has
+/// such values, too, and is worth learning from.
+bool names_rows(const std::string& name);
+
 /// The data set with the values of that column as the numbers of classes, read once and kept; the column is
 /// then its class_column(). Whole numbers from 0 on are classes as they are (of a list of numbers, the
 /// first), texts are classes in alphabetical order. InputError says which sample has no class.

@@ -11,6 +11,7 @@
 #include "base/contains.h"
 #include "base/format.h"
 #include "data/encode/table_graph.h"
+#include "data/encode/text_column.h"
 #include "data/table/booleans.h"
 #include "data/table/dates.h"
 #include "data/table/place.h"
@@ -332,6 +333,14 @@ std::string draft_table(const data::Dataset& samples, const std::vector<std::str
     draft += fmt::format("# {}{}: {}{}\n", std::string_view(kind) == "left out" ? "" : "taken as ", kind,
                          toml_text(names), count > shown ? fmt::format(" and {} more", count - shown) : "");
   }
+  std::vector<std::string> words = taken_as["left out"];
+  std::erase_if(words, [&](const std::string& name) {
+    const size_t place = samples.column(name);
+    return samples.columns()[place].kind != data::ColumnKind::text || !data::are_words(samples, place);
+  });
+  if (!words.empty())
+    draft +=
+        fmt::format("# words to read: {}, by an input of their own (docs/several.md)\n", toml_text(words));
   std::vector<std::string> codes;
   const int64_t rows = std::min<int64_t>(samples.count(), 2000);
   const auto values = data::read_columns(samples, 0, rows, places);

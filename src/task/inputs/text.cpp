@@ -1,13 +1,10 @@
 // Texts, each of which is a sample.
 #include <algorithm>
 #include <memory>
-#include <set>
 
-#include "base/contains.h"
 #include "base/format.h"
-#include "data/table/dates.h"
+#include "data/encode/text_column.h"
 #include "data/table/labels.h"
-#include "data/table/read_columns.h"
 #include "task/token_input.h"
 
 namespace millrace::task {
@@ -37,23 +34,6 @@ void check_text(const Section& section, const Recipe& recipe) {
         input_key(section), input_key(section));
 }
 
-/// Texts that are to be read, rather than a table's categories and dates: most of the first ones differ.
-bool are_to_read(const data::Dataset& samples, const std::string& name) {
-  const size_t column = samples.column(name);
-  const int64_t count = std::min<int64_t>(samples.count(), 1000);
-  const auto values = data::read_columns(samples, 0, count, {&column, 1});
-  std::set<std::string_view> different;
-  size_t there = 0, dates = 0;
-  for (size_t i = 0; i < values[0].size(); ++i) {
-    if (!values[0].has(i)) continue;
-    const std::string_view text = values[0].contents[i];
-    ++there;
-    different.insert(text);
-    dates += data::is_date(text);
-  }
-  return 2 * different.size() >= there && 2 * dates <= there;
-}
-
 }  // namespace
 
 MILLRACE_INPUT(text){
@@ -75,10 +55,11 @@ MILLRACE_INPUT(text){
       // Where nothing else is there to be predicted, it is the text itself: kind tokens.
       if (taken.empty() && !data::find_label(samples)) return {};
       const std::string column = data::find_text_column(samples, taken);
-      // Beside numbers a text is one of the columns of a table, unless it is called so.
-      for (const data::Column& other : samples.columns())
-        if (column != "text" && data::is_numeric(other.kind) && !contains(taken, other.name)) return {};
-      if (column.empty() || (column != "text" && !are_to_read(samples, column))) return {};
+      if (column.empty()) return {};
+      // Beside others a text is one of the columns of a table, unless it is called so.
+      if (column != "text" && (!data::texts_differ(samples, samples.column(column)) ||
+                               data::has_table_beside(samples, column, taken)))
+        return {};
       return {column};
     },
     .rank = 20,

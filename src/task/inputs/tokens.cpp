@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "data/encode/text_column.h"
 #include "data/feed/sequences/window_stream.h"
 #include "data/table/labels.h"
 #include "task/token_input.h"

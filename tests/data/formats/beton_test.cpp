@@ -57,7 +57,7 @@ std::vector<uint8_t> written(const Rows& list) {
 }
 
 std::unique_ptr<Dataset> open_bytes(std::vector<uint8_t> content) {
-  return formats().at("beton").open("x.beton", {memory_file("x.beton", Bytes(std::move(content)))});
+  return formats().at("beton").open("x.beton", {memory_file("x.beton", Bytes(std::move(content)))}, {});
 }
 
 uint64_t u64_at(const std::vector<uint8_t>& bytes, size_t at) {

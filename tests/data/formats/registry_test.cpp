@@ -39,20 +39,20 @@ TEST_CASE("the ending of a file to be written says its format in any case") {
 TEST_CASE("a program's own format is recognised and read, before those that would take the file too") {
   const testing::TempFolder folder;
   std::ofstream(folder / "x.csv") << "%%\na,b\n1,2\n3,4\n";
-  const Format own{
-      .name = "test-table",
-      .doc = "CSV behind a line of %%",
-      .place = 75,
-      .matches =
-          [](std::string_view, std::span<const uint8_t> head) {
-            return head.size() > 2 && head[0] == '%' && head[1] == '%';
-          },
-      .open =
-          [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
-            const Bytes all = files[0]->read(3, files[0]->size() - 3);
-            const std::vector<uint8_t> table(all.view().begin(), all.view().end());
-            return formats().at("csv").open(path, {memory_file(path, Bytes(table))});
-          }};
+  const Format own{.name = "test-table",
+                   .doc = "CSV behind a line of %%",
+                   .place = 75,
+                   .matches =
+                       [](std::string_view, std::span<const uint8_t> head) {
+                         return head.size() > 2 && head[0] == '%' && head[1] == '%';
+                       },
+                   .open =
+                       [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                          const OpenOptions& options) {
+                         const Bytes all = files[0]->read(3, files[0]->size() - 3);
+                         const std::vector<uint8_t> table(all.view().begin(), all.view().end());
+                         return formats().at("csv").open(path, {memory_file(path, Bytes(table))}, options);
+                       }};
   const Format& added = register_format(own);
   CHECK(&added == formats().find("test-table"));
   const auto dataset = open_dataset(folder / "x.csv");

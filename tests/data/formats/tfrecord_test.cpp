@@ -70,7 +70,7 @@ std::unique_ptr<Dataset> open_bytes(const std::string& content) {
   return formats()
       .at("tfrecord")
       .open("t.tfrecord",
-            {memory_file("t.tfrecord", Bytes(std::vector<uint8_t>(content.begin(), content.end())))});
+            {memory_file("t.tfrecord", Bytes(std::vector<uint8_t>(content.begin(), content.end())))}, {});
 }
 
 std::string feature(const std::string& name, const WireWriter& lists) {

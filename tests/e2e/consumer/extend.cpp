@@ -245,8 +245,10 @@ void register_all() {
              return std::string_view(reinterpret_cast<const char*>(head.data()), head.size())
                  .starts_with("dots8x8\n");
            },
-       .open = [](const std::string& path, std::vector<std::shared_ptr<const data::RandomAccessFile>> files)
-           -> std::unique_ptr<data::Dataset> { return std::make_unique<Dots>(path, files); }});
+       .open = [](const std::string& path, std::vector<std::shared_ptr<const data::RandomAccessFile>> files,
+                  const data::OpenOptions&) -> std::unique_ptr<data::Dataset> {
+         return std::make_unique<Dots>(path, files);
+       }});
   eval::register_metric(
       {.name = "margin",
        .doc = "by how much the logit of the right class is above the others, on average",

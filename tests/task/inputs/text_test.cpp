@@ -161,6 +161,38 @@ TEST_CASE("text or tokens: a data set with something to predict has texts, one o
   CHECK(tokens.recognise(*corpus, {}) == Columns{"text"});
 }
 
+TEST_CASE("text: ids beside what is to be read are no columns of a table, categories and numbers are") {
+  using Columns = std::vector<std::string>;
+  const task::InputKind& text = task::input_kinds().at("text");
+  const auto table = [&](const std::vector<data::Column>& beside, const auto& values) {
+    std::vector<data::Column> columns = beside;
+    columns.push_back({"review", ColumnKind::text});
+    columns.push_back({"label", ColumnKind::integer});
+    std::vector<std::vector<data::Value>> rows;
+    for (int64_t i = 0; i < 60; ++i) {
+      std::vector<data::Value> row = values(i);
+      row.push_back(fmt::format("I have seen it {} times", i));
+      row.push_back(i % 2);
+      rows.push_back(std::move(row));
+    }
+    return text.recognise(*rows_of(columns, rows), {"label"});
+  };
+  using Row = std::vector<data::Value>;
+  CHECK(table({{"id", ColumnKind::integer}}, [](int64_t i) { return Row{i}; }) == Columns{"review"});
+  CHECK(table({{"id", ColumnKind::text}}, [](int64_t i) { return Row{fmt::format("{:x}", i * 7919)}; }) ==
+        Columns{"review"});
+  CHECK(table({{"user_id", ColumnKind::integer}}, [](int64_t i) { return Row{i % 9}; }).empty());
+  CHECK(table({{"stars", ColumnKind::integer}}, [](int64_t i) { return Row{i}; }).empty());
+  CHECK(table({{"town", ColumnKind::text}}, [](int64_t i) { return Row{i % 3 ? "Rome" : "Oslo"}; }).empty());
+  // Which of two is to be read nobody knows.
+  CHECK(table({{"title", ColumnKind::text}}, [](int64_t i) {
+          return Row{fmt::format("The end of it, part {}", i)};
+        }).empty());
+  CHECK(table({{"title", ColumnKind::text}}, [](int64_t i) {
+          return Row{fmt::format("第{}章节的故事", i)};
+        }).empty());
+}
+
 TEST_CASE("tokens: targets are the next tokens, and where test rows come from the end of the corpus") {
   const auto corpus = rows_of({{"text", ColumnKind::text}}, {{std::string("abcdefghijklmnopqrst")}});
   task::Recipe recipe;

@@ -110,9 +110,9 @@ class PartedStream final : public Stream {
                                                  : path() + " (samples)";
     const Format& format = formats().at(format_);
     Files files = {memory_file(name, Bytes(std::move(whole)))};
-    auto dataset = format.open_known && !cutter_->before().empty()
-                       ? format.open_known(name, files, {.header = true})
-                       : format.open(name, files);
+    OpenOptions options;
+    if (!cutter_->before().empty()) options.header = true;
+    auto dataset = format.open(name, files, options);
     dataset->set_origin(format_, {});
     return dataset;
   }
