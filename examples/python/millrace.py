@@ -18,6 +18,8 @@ MOST_DIMS = 16
 DTYPES = {1 * 256 + 1: "bool", 2 * 256 + 8: "uint8", 3 * 256 + 8: "int8", 3 * 256 + 32: "int32", 3 * 256 + 64: "int64",
           # The last one is bf16, as its bits.
           2 * 256 + 16: "uint16", 2 * 256 + 32: "uint32", 2 * 256 + 64: "uint64", 3 * 256 + 16: "int16", 4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}
+# Numbers of fewer bits, and floats of 8 and 4 bits, as theirs.
+DTYPES |= {kind * 256 + bits: "int8" if kind == 3 else "uint8" for kind, bits in [(2, 2), (2, 4), (3, 2), (3, 4), *[(k, 8) for k in range(6, 11)], (11, 4)]}
 DTYPES = {code: numpy.dtype(name) for code, name in DTYPES.items()}
 
 

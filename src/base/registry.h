@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -15,6 +16,13 @@
 #include "base/suggest.h"
 
 namespace millrace {
+
+/// What a kind's own function has made. InputError when that is nothing; `what`: "metric".
+template <typename Made>
+std::unique_ptr<Made> made_by(std::string_view what, std::string_view name, std::unique_ptr<Made> made) {
+  if (!made) fail<InputError>("the {} '{}' makes nothing: its function gives null", what, name);
+  return made;
+}
 
 /// Kind has a `name`, and a `place` where their order means something: a smaller one is before a greater one.
 /// Looking needs no lock: adding makes a new list, and old ones stay, since somebody may be reading them.

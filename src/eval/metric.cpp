@@ -108,7 +108,8 @@ void Measurement::begin(size_t groups_wanted) {
   rows_.assign(groups_wanted, 0);
   kept_.resize(kinds_.size());
   for (const MetricKind* kind : kinds_)
-    for (auto& metric : metrics_.emplace_back(groups_wanted)) metric = kind->init();
+    for (auto& metric : metrics_.emplace_back(groups_wanted))
+      metric = made_by("metric", kind->name, kind->init());
 }
 
 Measurement Measurement::empty() const {

@@ -111,8 +111,22 @@ Value Graph::constant(Array value) {
 
 namespace {
 
+/// Whether each dimension, from the last on, is the result's or one.
+bool spreads_to(const Shape& shape, const Shape& result) {
+  if (shape.rank() > result.rank()) return false;
+  for (int d = 1; d <= shape.rank(); ++d)
+    if (shape[shape.rank() - d] != 1 && shape[shape.rank() - d] != result[result.rank() - d]) return false;
+  return true;
+}
+
 std::vector<Type> result_types(const TypeContext& context) {
   std::vector<Type> types = context.op.types(context);
+  if (types.empty()) context.error("its type rule gives no result");
+  if (context.op.op_class == OpClass::elementwise)
+    for (const Type& operand : context.operands)
+      if (!spreads_to(operand.shape, types[0].shape))
+        context.error(fmt::format("its type rule gives {}, to which {} is not broadcast", types[0].str(),
+                                  operand.str()));
   for (const Type& type : types)
     if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   return types;

@@ -143,9 +143,15 @@ bool find_data_axes(const onnx::Model& model, const Reading& reading, SessionMod
   return false;
 }
 
-/// Shapes of outputs that the file does not say, by reading the model for two sizes: what differs is open.
-void find_shapes(const onnx::Model& model, const std::vector<size_t>& unsaid, const Reading& reading,
-                 SessionModel& session) {
+/// Is nothing said of an output but its name, as people write it who want to see a value within the model?
+bool says_name_alone(const onnx::ValueInfo& output) {
+  return output.form == onnx::ValueInfo::Form::other || (output.data_type == 0 && !output.has_shape);
+}
+
+/// Types of outputs that the file does not say, by reading the model for two sizes: what differs is open.
+/// False where it can be read for neither.
+bool find_types(const onnx::Model& model, const std::vector<size_t>& unsaid, const Reading& reading,
+                SessionModel& session) {
   const std::set<std::string> names = named_dimensions(session.inputs);
   for (const int64_t size : {2, 64}) {
     Bindings first, second;
@@ -157,9 +163,10 @@ void find_shapes(const onnx::Model& model, const std::vector<size_t>& unsaid, co
                other = names.empty() ? one : try_to_read(model, session.inputs, second, reading);
     if (!one || !other) continue;
     for (const size_t i : unsaid) {
-      const Shape &a = one->graph.type(one->outputs[i].value).shape,
-                  &b = other->graph.type(other->outputs[i].value).shape;
-      if (a.rank() != b.rank()) return;
+      const Type& type = one->graph.type(one->outputs[i].value);
+      const Shape &a = type.shape, &b = other->graph.type(other->outputs[i].value).shape;
+      if (says_name_alone(model.graph.outputs[i])) session.outputs[i].type.dtype = type.dtype;
+      if (a.rank() != b.rank()) continue;
       Shape found;
       const std::string own = onnx::as_word(session.outputs[i].name);
       for (int d = 0; d < a.rank(); ++d)
@@ -168,8 +175,9 @@ void find_shapes(const onnx::Model& model, const std::vector<size_t>& unsaid, co
                                             : Dim::named(fmt::format("{}_{}", own, d)));
       session.outputs[i].type.shape = found;
     }
-    return;
+    return true;
   }
+  return false;
 }
 
 /// What the file does not say of its outputs. False where it cannot be known how large they are.
@@ -181,7 +189,14 @@ bool complete(const onnx::Model& model, const std::shared_ptr<onnx::ExternalFile
     if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
   if (!by_data && unsaid.empty()) return true;
   const Reading reading{files, onnx::large_initialisers(model, *files)};
-  if (!unsaid.empty()) find_shapes(model, unsaid, reading, session);
+  const bool found = unsaid.empty() || find_types(model, unsaid, reading, session);
+  for (const size_t i : unsaid)
+    if (!found && says_name_alone(model.graph.outputs[i]))
+      fail<InputError>(
+          "the model does not say the type of its output '{}', and reading it did not tell: it is no tensor, "
+          "or "
+          "the model takes none of the sizes that were tried for its open dimensions",
+          model.graph.outputs[i].name);
   return !by_data || find_data_axes(model, reading, session);
 }
 
@@ -205,7 +220,8 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   }
   for (const onnx::TensorProto& tensor : model->graph.initialisers)
     session.constant_bytes += bytes_of(tensor);
-  for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
+  for (const onnx::ValueInfo& output : model->graph.outputs)
+    session.outputs.push_back(says_name_alone(output) ? SessionValue{output.name, {}} : described(output));
   // Now, not when it is first run: by then another file may be there.
   const auto files = std::make_shared<onnx::ExternalFiles>();
   onnx::open_external(*model, *files);

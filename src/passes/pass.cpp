@@ -42,12 +42,37 @@ Registry<Pass>& passes() {
 
 const Pass& register_pass(const Pass& pass) { return passes().add(pass, {{"run", pass.run}}); }
 
+namespace {
+
+/// What a pass must leave as it is; behind it may stand what belongs to copies that it keeps.
+void require_same(const Pass& pass, const char* what, const Graph& before, const std::vector<Value>& values,
+                  const Graph& after, const std::vector<Value>& given, bool keeps) {
+  bool same = keeps ? given.size() >= values.size() : given.size() == values.size();
+  for (size_t i = 0; same && i < values.size(); ++i) same = before.type(values[i]) == after.type(given[i]);
+  if (!same)
+    fail<InputError>(
+        "the pass '{}' changes the {} of a graph, their number or types ({} of them were given, {} came "
+        "back)",
+        pass.name, what, values.size(), given.size());
+}
+
+Graph run_checked(const Pass& pass, const Graph& graph, const PassContext& context) {
+  const size_t copies = context.copies ? context.copies->copies.size() : 0;
+  Graph result = pass.run(graph, context);
+  const bool keeps = context.copies && context.copies->copies.size() > copies;
+  require_same(pass, "inputs", graph, graph.inputs(), result, result.inputs(), keeps);
+  require_same(pass, "outputs", graph, graph.outputs(), result, result.outputs(), keeps);
+  return result;
+}
+
+}  // namespace
+
 Graph run_pass(const Pass& pass, Graph graph, const PassContext& context) {
   PassContext inside = context;  // of loops' bodies
   inside.copies = nullptr;
   inside.in_loop = true;
-  graph = with_bodies(std::move(graph), [&](const Graph& body) { return pass.run(body, inside); });
-  return pass.run(graph, context);
+  graph = with_bodies(std::move(graph), [&](const Graph& body) { return run_checked(pass, body, inside); });
+  return run_checked(pass, graph, context);
 }
 
 Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* report) {

@@ -64,6 +64,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedArrays& ten
   for (const auto* item : order) {
     const auto& [name, array] = *item;
     MILLRACE_CHECK(name != "__metadata__" && !header.contains(name), "tensor name '{}' is taken", name);
+    if (array.empty() && array.shape().count() > 0)
+      fail<InputError>("{}: the array of tensor '{}' has no elements yet", path.string(), name);
     const uint64_t end = offset + static_cast<uint64_t>(array.bytes());
     header[name] = {{"dtype", dtype_name(array.dtype())},
                     {"shape", array.shape().sizes()},

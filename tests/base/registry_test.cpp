@@ -49,3 +49,9 @@ TEST_CASE("kinds that are there already, have no proper name, or lack a part are
   CHECK_THROWS_WITH_AS(plants.add({"ash", ""}), "the plant 'ash' lacks its `doc`", InputError);
   CHECK(plants.add({"elm", "a tree"}).doc == "a tree");
 }
+
+TEST_CASE("what a kind's function makes is something") {
+  CHECK(*made_by("animal", "cat", std::make_unique<int>(4)) == 4);
+  CHECK_THROWS_WITH_AS(made_by("animal", "cat", std::unique_ptr<int>()),
+                       "the animal 'cat' makes nothing: its function gives null", InputError);
+}

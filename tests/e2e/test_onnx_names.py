@@ -51,6 +51,22 @@ def test_nodes_are_put_in_order(millrace, tmp_path):
     assert "'y', an input, is given by no node before" in millrace("predict", tmp_path / "m.onnx", "[1, -2, 3]", code=1).stderr
 
 
+def test_values_within_a_model_are_outputs_by_their_names(millrace, tmp_path):
+    """As people look at these: an output is added that says nothing but what it is called."""
+    model = onnx.load(save(tmp_path / "m.onnx", [node("MatMul", ["x", "w"], ["t"]), node("Shape", ["t"], ["s"]), node("Relu", ["t"], ["y"])],
+                           [("x", 1, ["n", 2])], [("y", 1, ["n", 3])], [("w", np.arange(6, dtype=np.float32).reshape(2, 3) - 2)]))
+    model.graph.output.extend([onnx.ValueInfoProto(name="t"), onnx.ValueInfoProto(name="s")])
+    onnx.save(model, tmp_path / "m.onnx")
+    outputs = {one["name"]: one["type"] for one in json.loads(millrace("inspect", "m.onnx", "--json", cwd=tmp_path).stdout)["outputs"]}
+    assert outputs == {"y": "f32[n, 3]", "t": "f32[n, 3]", "s": "i64[2]"}
+    told = json.loads(millrace("predict", "m.onnx", "[[1, 2]]", "--json", cwd=tmp_path).stdout)
+    assert told["t"] == told["y"] == [[0, 3, 6]]
+    del model.graph.node[2].input[:]
+    model.graph.node[2].op_type = "Unheard"
+    onnx.save(model, tmp_path / "not.onnx")
+    assert "does not say the type of its output 't'" in millrace("inspect", "not.onnx", cwd=tmp_path, code=1).stderr
+
+
 def test_newer_versions_than_are_known_are_refused(millrace, tmp_path):
     model = onnx.load(save(tmp_path / "m.onnx", [node("Relu", ["x"], ["y"])], [("x", 1, [2])], [("y", 1, [2])]))
     model.opset_import[0].version = 28

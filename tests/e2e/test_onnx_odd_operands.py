@@ -77,6 +77,12 @@ CASES = {
                                            {"x": draw.normal(0, 1, (2, 3, 5, 6)).astype(np.float32), "at": draw.uniform(-1.8, 1.8, (2, 4, 7, 2)).astype(np.float32)})
        for outside in ("zeros", "border", "reflection")},
     "Nothing to resize": ([("Resize", ["x", "", "scales"], {"mode": "linear"})], {"x": np.zeros((0, 3, 4, 5), np.float32)}, {"scales": np.float32([1, 1, 2, 2])}),
+    # A third is none in f32, and 0.7 of 20 would be 13.
+    **{f"{mode} by {scale:.2f}": ([("Resize", ["x", "", "scales"], {"mode": mode, "coordinate_transformation_mode": places, "nearest_mode": "floor"})],
+                                  {"x": draw.normal(0, 1, (1, 2, 18, 20)).astype(np.float32)}, {"scales": np.float32([1, 1, scale, scale])})
+       for mode, places in (("nearest", "asymmetric"), ("linear", "half_pixel")) for scale in (1 / 3, 0.7, 0.9, 1.4)},
+    "nearest to 112": ([("Resize", ["x", "", "", "sizes"], {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"})],
+                       {"x": draw.normal(0, 1, (1, 2, 48, 3)).astype(np.float32)}, {"sizes": np.int64([1, 2, 112, 3])}),
     "past of no tokens": ([("Concat", ["a", "b"], {"axis": 1})], {"a": np.zeros((1, 0, 3), np.float32), "b": np.ones((1, 2, 3), np.float32)}),
 }
 
@@ -100,7 +106,7 @@ def test_results_are_those_of_onnx_runtime(millrace, tmp_path, name):
     if name.startswith("Resize"):  # at .5 sums in other steps are rounded to the other side
         assert np.abs(found.astype(int) - expected).max() <= 1 and (found != expected).mean() < 0.1
     elif expected.dtype == np.float32:
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5 if name.startswith("GridSample") else 1e-6)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5 if name.startswith(("GridSample", "linear")) else 1e-6)
     else:
         assert (found == expected).all()
 

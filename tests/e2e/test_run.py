@@ -160,6 +160,18 @@ for _ in range(3):  # also once such a call is prepared
     assert python(program, desk, prefix).count("some of the numbers are none of int8") == 3
 
 
+def test_floats_of_eight_bits_are_their_bits(desk, prefix):
+    save(desk / "f8.onnx", [node("Cast", ["x"], ["h"], to=17), node("Identity", ["h"], ["y"])], [("x", 1, [3])], [("y", 17, [3])])
+    save(desk / "of_f8.onnx", [node("Cast", ["x"], ["y"], to=1)], [("x", 17, [3])], [("y", 1, [3])])
+    program = """
+import millrace, numpy
+(bits,) = millrace.Session("f8.onnx").run(numpy.array([1, -2, 0.5], numpy.float32))
+assert bits.dtype == numpy.uint8 and (bits == [0x38, 0xc0, 0x30]).all()
+print(millrace.Session("of_f8.onnx").run(bits)[0])
+"""
+    assert python(program, desk, prefix) == "[ 1.  -2.   0.5]\n"
+
+
 def test_results_whose_size_depends_on_data_are_as_large_as_they_are(desk, prefix):
     save(desk / "places.onnx", [node("NonZero", ["x"], ["y"])], [("x", 1, ["n"])], [("y", 7, [1, "found"])])
     program = """

@@ -257,7 +257,7 @@ def test_a_sample_of_a_stream(millrace, binary, tmp_path):
     numbers = [row["n"] for row in head["head"]]
     assert head["samples"] == 5000 and len(set(numbers)) == 50 and numbers == sorted(numbers)
     assert 1500 < sum(numbers) / 50 < 3500
-    assert "TFRecord, tar, JSON lines, CSV or TSV" in millrace("data", "head", "pipe:printf '\\001\\000'", "--sample", 3, code=1).stderr
+    assert "TFRecord, tar, JSON lines, plain text, CSV or TSV" in millrace("data", "head", "pipe:printf '\\001\\000'", "--sample", 3, code=1).stderr
 
 
 def test_ranks_see_together_the_order_of_one(millrace, shard):

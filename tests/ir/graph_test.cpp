@@ -93,6 +93,24 @@ TEST_CASE("a node with foreign operands or wrong attributes is a TypeError that 
   CHECK(graph.size() == 1);
 }
 
+TEST_CASE("what an operator's type rule gives must fit its operands") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {2, 3}});
+  Operator own = get_operator("relu");
+  own.op_class = OpClass::elementwise;
+  own.body = nullptr;
+  own.types = [](const TypeContext&) { return std::vector<Type>{}; };
+  CHECK(type_error([&] { graph.add(own, {x}, {}); }).find("its type rule gives no result") !=
+        std::string::npos);
+  for (const Shape& shape : {Shape{3}, Shape{3, 3}, Shape{70000}}) {
+    own.types = [&](const TypeContext&) { return std::vector<Type>{{f32, shape}}; };
+    CHECK(type_error([&] { graph.add(own, {x}, {}); }).find("to which f32[2, 3] is not broadcast") !=
+          std::string::npos);
+  }
+  own.types = [](const TypeContext&) { return std::vector<Type>{{f32, {4, 2, 3}}}; };
+  CHECK(graph.type(graph.add(own, {x}, {})).shape == Shape{4, 2, 3});
+}
+
 TEST_CASE("outputs, bodies and arguments that do not fit are TypeErrors") {
   Graph graph, part;
   const Value x = graph.input("x", {f32, {2}});

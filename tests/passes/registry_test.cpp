@@ -166,6 +166,38 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
   CHECK(library_names(cpu::providers().names()) == by_preference);
 }
 
+TEST_CASE("a pass leaves a graph's inputs and outputs as they are, also those of bodies") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {2}}), y = graph.input("y", {f32, {2}});
+  graph.set_outputs({graph.add("add", {x, y})});
+  const auto refused = [&](Graph (*run)(const Graph&, const PassContext&), const char* what) {
+    const Pass pass{.name = "test-bad", .doc = "none", .place = 1, .run = run};
+    CHECK_THROWS_WITH_AS(run_pass(pass, graph, {Target{}, "fp32", {}}), doctest::Contains(what), InputError);
+  };
+  refused([](const Graph&, const PassContext&) { return Graph(); }, "the pass 'test-bad' changes the inputs");
+  refused(
+      [](const Graph& given, const PassContext&) {
+        Graph other = given;
+        other.input("z", {f32, {1}});
+        return other;
+      },
+      "changes the inputs of a graph, their number or types (2 of them were given, 3 came back)");
+  refused(
+      [](const Graph& given, const PassContext&) {
+        Graph other = given;
+        other.set_outputs({});
+        return other;
+      },
+      "changes the outputs");
+  refused(
+      [](const Graph& given, const PassContext&) {
+        Graph other = given;
+        other.set_outputs({other.add("cast", {other.outputs()[0]}, {{"dtype", f64}})});
+        return other;
+      },
+      "changes the outputs");
+}
+
 TEST_CASE("a program's own pass and provider are used by what is compiled afterwards") {
   register_operator(kept());
   CHECK(run_own(true) == std::vector<double>{21, 3});

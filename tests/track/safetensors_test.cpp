@@ -75,6 +75,14 @@ TEST_CASE("any single damaged byte and any cut of a checksummed file is found") 
   CHECK(survivors == 0);
 }
 
+TEST_CASE("arrays without elements are none to write, and what was there stays") {
+  const testing::TempFolder folder;
+  write_safetensors(folder / "a.st", {{"a", Array(f32, {0, 3})}});
+  CHECK_THROWS_WITH_AS(write_safetensors(folder / "a.st", {{"b", Array(f32, {2})}, {"c", Array()}}),
+                       doctest::Contains("the array of tensor 'c' has no elements yet"), InputError);
+  CHECK(read_safetensors(folder / "a.st").size() == 1);
+}
+
 TEST_CASE("hostile safetensors headers are refused with an error, whatever they say") {
   const auto refused = [](const std::vector<uint8_t>& bytes) {
     CHECK_THROWS_AS(SafeTensors(bytes, "hostile"), Error);

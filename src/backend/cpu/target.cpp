@@ -15,7 +15,8 @@ Target make_target() {
   target.name = "cpu";
   target.fuses = true;
   target.fast_bf16 = onednn::has_bf16_units();
-  for (const ProviderKind* kind : providers().all()) target.providers.push_back(kind->make());
+  for (const ProviderKind* kind : providers().all())
+    target.providers.push_back(made_by("provider", kind->name, kind->make()));
   target.providers.push_back(ref::make_provider());
   return target;
 }

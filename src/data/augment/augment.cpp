@@ -35,7 +35,7 @@ std::unique_ptr<Augmentation> parse_augmentation(std::string_view text) {
                      fmt::join(augmentation_usages(), ", "));
   const Settings settings = parse_words("augmentation", text, kind->settings, kind->words_optional);
   try {
-    return kind->make(settings);
+    return made_by("augmentation", name, kind->make(settings));
   } catch (const InputError& error) {
     wrong_words("augmentation", text, error.what(), usage_of_kind(*kind));
   }

@@ -206,6 +206,7 @@ class ArrowTable final : public Dataset {
   }
 
   const Batch& batch_of(int64_t row) const {
+    if (row < 0 || row >= count_) fail<InputError>("{}: there is no row {} ({} rows)", path(), row, count_);
     return *std::prev(std::ranges::upper_bound(batches_, row, {}, &Batch::first));
   }
 

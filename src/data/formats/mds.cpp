@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "base/number_at.h"
+#include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
@@ -122,6 +123,7 @@ class Mds final : public Dataset {
       for (const Json& shard : shards) add_shard(index, shard);
     }
     if (starts_.back() == 0) fail<InputError>("{}: has no samples; copy the folder again", path);
+    judge_bytes();
   }
 
   int64_t count() const override { return static_cast<int64_t>(starts_.back()); }
@@ -233,6 +235,21 @@ class Mds final : public Dataset {
     }
     starts_.push_back(starts_.back() + shard->samples);
     shards_.push_back(std::move(shard));
+  }
+
+  /// Bytes are what the first sample's look like: the format has no word for sounds, nor for pictures but
+  /// two.
+  void judge_bytes() {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c].kind != ColumnKind::bytes) continue;
+      try {
+        const Value value = read(0, c);
+        const ColumnKind content = content_kind(std::get<Bytes>(value).view());
+        if (content == ColumnKind::picture || content == ColumnKind::audio) columns_[c].kind = content;
+      } catch (const Error&) {
+        // Whoever reads it hears of it.
+      }
+    }
   }
 
   /// The first shard's columns; all others must have the same.

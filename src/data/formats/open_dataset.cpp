@@ -185,7 +185,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   if (options.use_indices && format->open_indexed)
     if (auto indices = indices_of(files, *format, notes); !indices.empty())
       dataset = format->open_indexed(path, files, std::move(indices));
-  if (!dataset) dataset = format->open(path, std::move(files), options);
+  if (!dataset) dataset = made_by("format", format->name, format->open(path, std::move(files), options));
   dataset->set_origin(format->name, std::move(notes));
   return dataset;
 }

@@ -490,10 +490,14 @@ class TfRecordWriter final : public DatasetWriter {
   void finish() override { file_.commit(); }
 
  private:
-  static WireWriter numbers(const Array& array) {
+  WireWriter numbers(const Array& array) const {
     std::string packed;
     if (array.dtype().is_float()) {
       const Array floats = array.converted(f32);
+      for (int64_t i = 0; i < array.count(); ++i)
+        if (std::isinf(floats.at(i)) && !std::isinf(array.at(i)))
+          fail<InputError>("{}: sample {}: {} is more than the floats of 32 bits hold that TFRecord has",
+                           path_, count_, array.at(i));
       packed.assign(static_cast<const char*>(floats.data()), static_cast<size_t>(floats.bytes()));
     } else {
       WireWriter list;
@@ -505,7 +509,7 @@ class TfRecordWriter final : public DatasetWriter {
 
   WireWriter feature(const Value& value, const Column& column) const {
     if (const auto* array = std::get_if<Array>(&value)) return numbers(*array);
-    if (const auto* real = std::get_if<double>(&value)) return numbers(Array::scalar(f32, *real));
+    if (const auto* real = std::get_if<double>(&value)) return numbers(Array::scalar(f64, *real));
     if (const auto* integer = std::get_if<int64_t>(&value)) {
       Array one(i64, {});
       one.set_int(0, *integer);

@@ -25,8 +25,10 @@ std::string member_extension(const Column& column, const std::string& usual, con
                (usual == "jpg" && name.ends_with("jpeg"))))
     return name;
   if (*ending == '\0') fail<InputError>("{}: the column '{}' holds content of no known kind", where, name);
-  if (name == "image" || name == "audio" || name == "label" || (says && name.find('.') == std::string::npos))
-    return ending;
+  const bool usual_name = (name == "image" && kind == ColumnKind::picture) ||
+                          (name == "audio" && kind == ColumnKind::audio) ||
+                          (name == "label" && kind == ColumnKind::integer);
+  if (usual_name || (says && name.find('.') == std::string::npos)) return ending;
   return fmt::format("{}.{}", name, ending);
 }
 

@@ -1,6 +1,7 @@
 #include "data/table/column_values.h"
 
 #include "base/format.h"
+#include "data/table/contents.h"
 
 namespace millrace::data {
 namespace {
@@ -32,6 +33,10 @@ std::string category_text(double real) { return fmt::format("{}", real); }
 }  // namespace
 
 std::string value_fault(const Value& value, const Column& column) {
+  if (const auto* pixels = std::get_if<Pixels>(&value); pixels && column.kind == ColumnKind::picture) {
+    const std::string fault = stored_picture(value).fault();
+    return fault.empty() ? fault : fmt::format("the column '{}': {}", column.name, fault);
+  }
   if (std::holds_alternative<std::monostate>(value) || is_of_kind(value, column.kind)) return {};
   static constexpr const char* types[] = {"", "int64_t", "double", "std::string", "Bytes", "Pixels", "Array"};
   return fmt::format("the column '{}' is of kind {}, and its value is of type {}", column.name,

@@ -87,14 +87,25 @@ void split_random(const Dataset& set, const SplitRule& rule, Samples& parts) {
   }
 }
 
+/// Classes are whole numbers or texts.
+struct ByClass {
+  bool operator()(const Value& a, const Value& b) const {
+    const auto *text = std::get_if<std::string>(&a), *other = std::get_if<std::string>(&b);
+    if (text && other) return *text < *other;
+    return text || other ? other != nullptr : std::get<int64_t>(a) < std::get<int64_t>(b);
+  }
+};
+
 void split_stratified(const Dataset& set, const SplitRule& rule, std::span<const int64_t> given,
                       Samples& parts) {
-  const Labels labels = given.empty() ? Labels(set) : Labels();
-  if (given.empty() && !labels.there())
-    fail<InputError>("{}: has no classes to split by; use --split-by random", set.path());
-  std::map<int64_t, std::vector<std::pair<uint64_t, int64_t>>> classes;
+  std::optional<size_t> column;
+  if (given.empty()) column = set.class_column() ? set.class_column() : find_label(set);
+  if (given.empty() && !column)
+    fail<InputError>("{}: has no column of classes (label, class) to split by; use --split-by random",
+                     set.path());
+  std::map<Value, std::vector<std::pair<uint64_t, int64_t>>, ByClass> classes;
   for (int64_t i = 0; i < set.count(); ++i)
-    classes[given.empty() ? labels[i] : given[static_cast<size_t>(i)]].emplace_back(
+    classes[column ? class_of(set, i, *column) : Value(given[static_cast<size_t>(i)])].emplace_back(
         split_hash(key_of(set, i), rule.seed), i);
   const std::vector<double> ends = ends_of(rule);
   for (auto& [label, samples] : classes) {

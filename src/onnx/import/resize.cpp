@@ -8,29 +8,41 @@
 using namespace millrace;
 using onnx::Ints;
 
-// Resize: along each axis a known linear map, as picked rows (nearest) or a product with a matrix.
+// Resize: along each axis a known linear map, as picked rows (nearest), sums of a few, or a product with a
+// matrix.
 namespace {
 
 struct Axis {
   int64_t from, to;
   double scale, low, high;  // low, high: of the region, as shares of the size
+  bool by_size;             // the scale is that of the sizes
 };
 
+/// A place of the result in the operand. A scale that a file gives is an f32, and 0.3333 no third: what is a
+/// whole number or a half but for that is meant to be one.
+double divided(const Axis& axis, double place) {
+  if (axis.by_size) return place * static_cast<double>(axis.from) / static_cast<double>(axis.to);
+  constexpr double rounding = 0x1p-23;
+  const double at = place / axis.scale, half = std::round(2 * at) / 2;
+  return std::abs(at - half) <= rounding * std::abs(at) ? half : at;
+}
+
 double source(const std::string& transformation, const Axis& axis, int64_t at) {
-  const auto i = static_cast<double>(at), from = static_cast<double>(axis.from), to = axis.scale * from;
-  if (transformation == "asymmetric") return i / axis.scale;
+  const auto i = static_cast<double>(at), from = static_cast<double>(axis.from);
+  const double to = axis.by_size ? static_cast<double>(axis.to) : axis.scale * from;
+  if (transformation == "asymmetric") return divided(axis, i);
   if (transformation == "align_corners") return to <= 1 ? 0 : i * (from - 1) / (to - 1);
-  if (transformation == "pytorch_half_pixel") return to > 1 ? (i + 0.5) / axis.scale - 0.5 : 0;
-  if (transformation == "tf_half_pixel_for_nn") return (i + 0.5) / axis.scale;
+  if (transformation == "pytorch_half_pixel") return to > 1 ? divided(axis, i + 0.5) - 0.5 : 0;
+  if (transformation == "tf_half_pixel_for_nn") return divided(axis, i + 0.5);
   if (transformation == "half_pixel_symmetric") {
     const double adjustment = static_cast<double>(axis.to) / to, centre = from / 2;
-    return centre * (1 - adjustment) + (i + 0.5) / axis.scale - 0.5;
+    return centre * (1 - adjustment) + divided(axis, i + 0.5) - 0.5;
   }
   if (transformation == "tf_crop_and_resize")
     return axis.to > 1 ? axis.low * (from - 1) +
                              i * (axis.high - axis.low) * (from - 1) / (static_cast<double>(axis.to) - 1)
                        : 0.5 * (axis.low + axis.high) * (from - 1);
-  return (i + 0.5) / axis.scale - 0.5;  // half_pixel
+  return divided(axis, i + 0.5) - 0.5;  // half_pixel
 }
 
 int64_t nearest(const std::string& mode, double at, int64_t size) {
@@ -59,48 +71,103 @@ struct Filter {
 };
 
 // What a few bytes of a file ask for is computed while it is read: places, and elements of a matrix.
-constexpr int64_t kMostPlaces = 1 << 22, kMostShares = 1 << 26;
+constexpr int64_t kMostPlaces = 1 << 22, kMostTaps = 1 << 24, kMostShares = 1 << 26;
 
-/// [to, from]: the share of each position in each.
-Array matrix(const std::string& transformation, const Axis& axis, const Filter& filter) {
-  Array weights(f32, {axis.to, axis.from});
+/// Of each position those that it is made of, with their shares; none outside of what is cropped.
+using Taps = std::vector<std::vector<std::pair<int64_t, double>>>;
+
+Taps taps_of(onnx::ImportCall& call, const std::string& transformation, const Axis& axis,
+             const Filter& filter) {
   const double stretch = filter.antialias
                              ? std::clamp(1 / axis.scale, 1.0, std::max(1.0, static_cast<double>(axis.from)))
                              : 1.0,
                reach = (filter.cubic ? 2 : 1) * stretch;
-  std::vector<std::pair<int64_t, double>> taps;
+  if ((2 * reach + 2) * static_cast<double>(axis.to) > static_cast<double>(kMostTaps))
+    call.refuse(fmt::format("from {} to {} are too many elements times shares", axis.from, axis.to));
+  Taps all(static_cast<size_t>(axis.to));
   for (int64_t i = 0; i < axis.to; ++i) {
     const double at = source(transformation, axis, i);
     if (filter.crops && (at < 0 || at > static_cast<double>(axis.from - 1))) continue;
     double total = 0;
-    taps.clear();
+    auto& taps = all[static_cast<size_t>(i)];
     for (int64_t k = static_cast<int64_t>(std::floor(at - reach));
          k <= static_cast<int64_t>(std::ceil(at + reach)); ++k) {
       const double distance = (at - static_cast<double>(k)) / stretch;
-      double weight = filter.cubic ? cubic(distance, filter.a) : std::max(0.0, 1 - std::abs(distance));
-      if (filter.exclude_outside && (k < 0 || k >= axis.from)) weight = 0;
+      const double weight = filter.cubic ? cubic(distance, filter.a) : std::max(0.0, 1 - std::abs(distance));
+      const int64_t place = std::clamp<int64_t>(k, 0, axis.from - 1);
+      if (weight == 0 || (filter.exclude_outside && place != k)) continue;
       total += weight;
-      taps.emplace_back(std::clamp<int64_t>(k, 0, axis.from - 1), weight);
+      if (!taps.empty() && taps.back().first == place)
+        taps.back().second += weight;
+      else
+        taps.emplace_back(place, weight);
     }
-    for (const auto& [k, weight] : taps) {
-      const int64_t place = i * axis.from + k;
-      weights.set(place, weights.at(place) + weight / total);
-    }
+    for (auto& [place, weight] : taps) weight /= total;
   }
-  return weights;
+  return all;
 }
 
-/// x · matrixᵀ along an axis.
-Value along(onnx::ImportCall& call, Value x, int64_t axis, const Array& weights) {
+/// Along an axis the sum of elements times their shares, `most` of each position.
+Value sum_of_taps(onnx::ImportCall& call, Value x, int64_t axis, const Taps& taps, size_t most) {
+  const auto count = static_cast<int64_t>(taps.size());
+  Shape along(Ints(static_cast<size_t>(call.b.shape(x).rank()), 1));
+  along[static_cast<size_t>(axis)] = count;
+  Value sum;
+  for (size_t t = 0; t < most; ++t) {
+    Ints places;
+    Array shares(f32, along);
+    for (const auto& own : taps) {
+      const auto [place, share] = t < own.size() ? own[t] : std::pair<int64_t, double>(0, 0);
+      shares.set(std::ssize(places), share);
+      places.push_back(place);
+    }
+    const Value part = call.b.mul(call.gather(x, call.ints_constant(places), axis), call.constant(shares));
+    sum = t == 0 ? part : call.b.add(sum, part);
+  }
+  return sum;
+}
+
+/// The same as a product with a matrix [to, from], where each position has many.
+Value product_with_taps(onnx::ImportCall& call, Value x, int64_t axis, const Taps& taps) {
   Ints order = onnx::numbered(0, call.b.shape(x).rank());
   std::swap(order[static_cast<size_t>(axis)], order.back());
   const Value turned = call.b.transpose(x, order);
   Shape shape = call.b.shape(turned);
-  const int64_t from = shape.back().size();
+  const int64_t from = shape.back().size(), to = std::ssize(taps);
+  if (from > kMostShares / to)
+    call.refuse(fmt::format("from {} to {} needs a matrix that is too large", from, to));
+  Array shares(f32, {to, from});
+  for (int64_t i = 0; i < to; ++i)
+    for (const auto& [place, share] : taps[static_cast<size_t>(i)]) shares.set(i * from + place, share);
   const Value flat = call.b.reshape(turned, {shape.count() / std::max<int64_t>(from, 1), from});
-  shape.back() = weights.shape()[0];
-  return call.b.transpose(call.b.reshape(call.b.matmul(flat, call.constant(weights), false, true), shape),
+  shape.back() = to;
+  return call.b.transpose(call.b.reshape(call.b.matmul(flat, call.constant(shares), false, true), shape),
                           order);
+}
+
+Value along(onnx::ImportCall& call, Value x, int64_t axis, const Taps& taps) {
+  constexpr size_t few = 16;
+  size_t most = 1;
+  for (const auto& own : taps) most = std::max(most, own.size());
+  return most <= few ? sum_of_taps(call, x, axis, taps, most) : product_with_taps(call, x, axis, taps);
+}
+
+/// Elements by their places along an axis.
+Value picked(onnx::ImportCall& call, Value x, int64_t axis, const Ints& places) {
+  Shape shape = call.b.shape(x);
+  const int64_t from = shape[static_cast<size_t>(axis)].size(), to = std::ssize(places);
+  const int64_t times = from > 0 ? to / from : 0;
+  bool repeats = axis + 1 == shape.rank() && times > 1 && to == times * from;
+  for (int64_t i = 0; repeats && i < to; ++i) repeats = places[static_cast<size_t>(i)] == i / times;
+  if (!repeats) return call.gather(x, call.ints_constant(places), axis);
+  // Each several times, side by side: no place has to be looked up.
+  shape.push_back(1);
+  const Value apart = call.b.reshape(x, shape);
+  shape.back() = times;
+  const Value spread = call.b.broadcast(apart, shape);
+  shape.pop_back();
+  shape.back() = to;
+  return call.b.reshape(spread, shape);
 }
 
 /// The axes that change; sizes and scales from what is given.
@@ -137,7 +204,7 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
       common = i == 0 ? scale : (policy == "not_larger" ? std::min(common, scale) : std::max(common, scale));
     }
   for (size_t i = 0; i < axes.size(); ++i) {
-    Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1};
+    Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1, false};
     if (axis.from == 0 && (sizes.empty() || sizes[i] == 0)) continue;  // an empty batch
     if (!region.empty()) {
       axis.low = region[i];
@@ -147,15 +214,17 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
     }
     if (sizes.empty()) {
       axis.scale = scales[i];
-      axis.to = whole(static_cast<double>(axis.from) * (axis.high - axis.low) * axis.scale);
+      // In f32, as PyTorch and ONNX Runtime have it: 0.7 of 20 is 14.
+      const double part = static_cast<double>(axis.from) * (axis.high - axis.low);
+      axis.to = whole(static_cast<float>(part) * static_cast<float>(axis.scale));
     } else if (common > 0) {
       axis.scale = common;
       axis.to = whole(static_cast<double>(axis.from) * common + 0.5);
     } else {
       axis.to = sizes[i];
       axis.scale = static_cast<double>(axis.to) / (static_cast<double>(axis.from) * (axis.high - axis.low));
-      if (axis.low != 0 || axis.high != 1)
-        axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
+      axis.by_size = axis.low == 0 && axis.high == 1;
+      if (!axis.by_size) axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
     }
     if (axis.from < 1 || axis.to < 1) call.refuse("sizes must be positive");
     if (axis.to > kMostPlaces)
@@ -190,20 +259,19 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
   const DType dtype = call.dtype(0);
   Value x = call[0], inside;
   const std::string rounds = old ? "floor" : call.text("nearest_mode", "round_prefer_floor");
-  auto axes = axes_of(call, old);
-  // Pictures of bytes, as Pillow and ONNX Runtime make them smaller: along rows first, rounded each time.
+  // The last axis first, whose elements lie side by side: pictures of bytes are rounded each time, as Pillow
+  // and ONNX Runtime do.
   const bool rounds_each = filter.antialias && dtype.is_int();
-  if (rounds_each) std::reverse(axes.begin(), axes.end());
+  auto axes = axes_of(call, old);
+  std::sort(axes.begin(), axes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [at, axis] : axes) {
     if (mode == "nearest") {
       Ints places;
       for (int64_t i = 0; i < axis.to; ++i)
         places.push_back(nearest(rounds, source(transformation, axis, i), axis.from));
-      x = call.gather(x, call.ints_constant(places), at);
+      x = picked(call, x, at, places);
     } else {
-      if (axis.from > kMostShares / axis.to)
-        call.refuse(fmt::format("from {} to {} needs a matrix that is too large", axis.from, axis.to));
-      x = along(call, call.b.cast(x, f32), at, matrix(transformation, axis, filter));
+      x = along(call, call.b.cast(x, f32), at, taps_of(call, transformation, axis, filter));
       if (rounds_each) x = rounded(call, x, dtype);
     }
     if (!crops) continue;

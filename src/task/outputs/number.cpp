@@ -187,7 +187,7 @@ class NumberOutput final : public Output {
     const auto* const values = reinterpret_cast<const float*>(target.data());
     std::string text;
     for (size_t c = 0; c < columns_.size(); ++c)
-      text += fmt::format("{}{} {}", c > 0 ? ", " : "", columns_[c].name, short_text(in_unit(values[c], c)));
+      text += fmt::format("{}{} {}", c > 0 ? ", " : "", columns_[c].name, as_read(values[c], c));
     return text;
   }
 
@@ -213,6 +213,18 @@ class NumberOutput final : public Output {
   static std::string short_text(double value) {
     return std::abs(value) >= 1e5 && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
                                                             : fmt::format("{:.6g}", value);
+  }
+  /// What the data had, of which a feed has no more than an f32 of the standardised number.
+  std::string as_read(float target, size_t c) const {
+    constexpr int most_digits = 6;
+    const double value = in_unit(target, c),
+                 rounding = std::abs(target) * columns_[c].deviation * 0x1p-23 + std::abs(value) * 1e-15;
+    if (std::abs(value) <= rounding) return "0";
+    for (int digits = 1; digits < most_digits; ++digits) {
+      const std::string text = fmt::format("{:.{}g}", value, digits);
+      if (std::abs(std::stod(text) - value) <= rounding) return short_text(std::stod(text));
+    }
+    return short_text(value);
   }
   double in_unit(float logit, size_t c) const {
     return static_cast<double>(logit) * columns_[c].deviation + columns_[c].mean;

@@ -66,6 +66,11 @@ TEST_CASE("Parquet and Arrow files: many batches, read by many threads at once, 
         wrong += !same(value_at(shared, i), row(65'000 + static_cast<int64_t>(i))[chosen[k]]);
     }
     CHECK(wrong == 0);
+    for (const int64_t row : {int64_t{-1}, count, 2 * count}) {
+      CHECK_THROWS_WITH_AS((void)dataset->read(row, 0), doctest::Contains("there is no row"), InputError);
+      CHECK_THROWS_AS((void)dataset->has(row, 0), InputError);
+    }
+    CHECK_THROWS_AS(dataset->read_run(count - 1, 2, chosen, values), InputError);
   }
 }
 

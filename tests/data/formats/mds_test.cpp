@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
+#include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "support/datasets.h"
 #include "support/labelled.h"
@@ -244,6 +245,22 @@ TEST_CASE("what MDS cannot hold is refused by name") {
   CHECK(attempt(ColumnKind::picture, {{bytes_value(make_jpeg(8, 8, 3, 1))}, {Pixels{1, 1, 1, Bytes({1})}}})
             .find("one encoding") != std::string::npos);
   CHECK(!std::filesystem::exists(folder / "set"));
+}
+
+TEST_CASE("bytes of MDS are sounds or pictures where the first sample's are") {
+  const TempFolder folder;
+  const auto writer = data::formats().at("mds").create(
+      folder / "set", {{"a", ColumnKind::audio}, {"b", ColumnKind::bytes}, {"p", ColumnKind::bytes}});
+  const auto bytes = [](const std::string& text) {
+    return Bytes(std::vector<uint8_t>(text.begin(), text.end()));
+  };
+  const std::string wav("RIFF\x24\0\0\0WAVEfmt ", 16);  // as much as shows what it is
+  for (int i = 0; i < 2; ++i) writer->add(std::vector<Value>{bytes(wav), bytes("abc"), bytes("")});
+  writer->finish();
+  const auto set = open_dataset(folder / "set");
+  CHECK(set->columns()[set->column("a")].kind == ColumnKind::audio);
+  CHECK(set->columns()[set->column("b")].kind == ColumnKind::bytes);
+  CHECK(set->columns()[set->column("p")].kind == ColumnKind::bytes);
 }
 
 TEST_CASE("MDS folders of Streaming's own are read, and their pictures are a labelled source") {

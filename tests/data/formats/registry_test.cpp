@@ -19,7 +19,8 @@ TEST_CASE("formats are tried in the order of their places") {
   std::erase(names, "test-table");
   CHECK(names == std::vector<std::string>{"recordio", "parquet", "arrow", "tfrecord", "mds", "beton",
                                           "webdataset", "csv", "jsonl", "libsvm", "text", "idx", "folder"});
-  CHECK(stream_formats().names() == std::vector<std::string>{"tfrecord", "webdataset", "jsonl", "csv"});
+  CHECK(stream_formats().names() ==
+        std::vector<std::string>{"tfrecord", "webdataset", "jsonl", "text", "csv"});
 }
 
 TEST_CASE("the ending of a file to be written says its format in any case") {

@@ -98,6 +98,19 @@ TEST_CASE("TFRecord comes back as it was written, plain, by gzip, by zlib and in
   CHECK(open_dataset(folder / "z.tfrecord")->count() == 14);
 }
 
+TEST_CASE("numbers that floats of 32 bits do not hold are refused by TFRecord, infinite ones are not") {
+  const TempFolder folder;
+  const auto write = [&](double number) {
+    const auto writer = formats().at("tfrecord").create(folder / "x.tfrecord", {{"x", ColumnKind::real}});
+    writer->add(std::vector<Value>{number});
+    writer->finish();
+  };
+  CHECK_THROWS_WITH_AS(write(1e308), doctest::Contains("sample 0: 1e+308 is more than the floats of 32 bits"),
+                       InputError);
+  CHECK_NOTHROW(write(INFINITY));
+  CHECK_NOTHROW(write(3.4e38));
+}
+
 TEST_CASE("missing values of TFRecord stay missing") {
   const TempFolder folder;
   const std::vector<Column> two = {{"a", ColumnKind::integer}, {"b", ColumnKind::text}};

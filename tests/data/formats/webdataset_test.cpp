@@ -15,6 +15,7 @@
 #include "data/formats/shard_index.h"
 #include "data/formats/tar_values.h"
 #include "data/io/compression.h"
+#include "data/table/labels.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/refusal.h"
@@ -245,6 +246,27 @@ TEST_CASE("cut and changed .npy, .npz, .ten and msgpack members are read or refu
   CHECK(refusal([&] {
           (void)decode_member("mp", "", bytes(std::string(1'000'000, '\x91')));
         }).find("nested") != std::string::npos);
+}
+
+TEST_CASE("texts that are called as classes keep their names in WebDataset") {
+  TempFolder folder;
+  const std::vector<Column> columns = {{"label", ColumnKind::text},
+                                       {"text", ColumnKind::text},
+                                       {"image", ColumnKind::text},
+                                       {"class", ColumnKind::text}};
+  const auto writer = formats().at("webdataset").create(folder / "x.tar", columns);
+  writer->add(std::vector<Value>{std::string("ham"), std::string("hello"), std::string("a.png"),
+                                 std::string("mail")});
+  writer->finish();
+  const auto set = open_dataset(folder / "x.tar");
+  const auto value = [&](const char* column) {
+    return std::get<std::string>(set->read(0, set->column(column)));
+  };
+  CHECK(value("label") == "ham");
+  CHECK(value("text") == "hello");
+  CHECK(value("image.txt") == "a.png");
+  CHECK(value("class.txt") == "mail");
+  CHECK(set->columns()[*find_label(*set)].name == "label");
 }
 
 TEST_CASE("what is written as WebDataset comes back with its values, kinds and keys") {

@@ -44,7 +44,7 @@ TEST_CASE("rows in memory are a data set") {
   CHECK_THROWS_WITH_AS(memory_dataset("rows", columns, {{std::string("a"), 3.0}}),
                        "rows#0: the column 'label' is of kind integer, and its value is of type double",
                        InputError);
-  const Pixels pixels{1, 1, 1, {}};
+  const Pixels pixels{1, 1, 1, Bytes(std::vector<uint8_t>(1))};
   CHECK(memory_dataset("p", {{"picture", ColumnKind::picture}}, {{Bytes()}, {pixels}, {Value()}})->count() ==
         3);
   CHECK_THROWS_AS(memory_dataset("p", {{"sound", ColumnKind::audio}}, {{pixels}}), InputError);
@@ -67,6 +67,21 @@ TEST_CASE("numbers and texts that are not of their column's kind are refused, no
                                                                              {ColumnKind::text, int64_t{1}}})
     CHECK_THROWS_WITH_AS(columns_in(kind, value), doctest::Contains("own#0: the column 'x' is of kind"),
                          InputError);
+}
+
+TEST_CASE("pixels are as many as their picture has") {
+  const auto refused = [](Pixels pixels, const std::string& why) {
+    CHECK_THROWS_WITH_AS(memory_dataset("m", {{"x", ColumnKind::picture}}, {{pixels}}),
+                         doctest::Contains(why.c_str()), InputError);
+    CHECK_FALSE(stored_picture(pixels).fault().empty());
+  };
+  const Bytes bytes(std::vector<uint8_t>(192));
+  CHECK(memory_dataset("m", {{"x", ColumnKind::picture}}, {{Pixels{8, 8, 3, bytes}}, {bytes}})->count() == 2);
+  refused({8, 8, 2, bytes}, "m#0: the column 'x': 8 × 8 pixels of 2 channels have 128 bytes, not 192");
+  refused({8, 9, 3, bytes}, "have 216 bytes, not 192");
+  refused({-8, 8, -3, bytes}, "-8 × 8 pixels of -3 channels are none");
+  refused({8, 8, 0, Bytes()}, "8 × 8 pixels of 0 channels are none");
+  refused({65536, 65536, 1, Bytes()}, "have 4294967296 bytes, not 0");
 }
 
 }  // namespace millrace::data

@@ -101,6 +101,15 @@ TEST_CASE("a stratified split has its share of each class within one sample") {
   }
 }
 
+TEST_CASE("texts are classes to split by, as of sounds in folders") {
+  std::vector<std::vector<Value>> rows;
+  for (int64_t i = 0; i < 300; ++i) rows.push_back({0.5, std::string(i % 10 ? "ham" : "spam")});
+  const auto set = memory_dataset("m", {{"x", ColumnKind::real}, {"label", ColumnKind::text}}, rows);
+  const auto parts = divided(*set, "stratified", 1, "train=0.8,test=0.2");
+  REQUIRE(parts[1].size() == 60);
+  CHECK(std::count_if(parts[1].begin(), parts[1].end(), [](int64_t i) { return i % 10 == 0; }) == 6);
+}
+
 TEST_CASE("groups never straddle parts, and the newest samples are in the last one") {
   const Plain source(1000);
   std::map<std::string, std::set<size_t>> groups;
@@ -199,7 +208,9 @@ TEST_CASE("splits that cannot be are refused by what is wrong") {
   CHECK_THROWS_WITH_AS(divided(source, "group:blob"), doctest::Contains("no column 'blob'"), InputError);
   CHECK_THROWS_WITH_AS(divided(source, "time:gap"), doctest::Contains("plain/5 has no 'gap'"), InputError);
   CHECK_THROWS_WITH_AS(divided(Plain(3), "stratified"), doctest::Contains("gets none"), InputError);
-  CHECK_THROWS_WITH_AS(divided(Plain(9, 0), "stratified"), doctest::Contains("no classes"), InputError);
+  const auto numbers = memory_dataset("m", {{"x", ColumnKind::real}}, {{1.0}, {2.0}});
+  CHECK_THROWS_WITH_AS(divided(*numbers, "stratified"), doctest::Contains("no column of classes"),
+                       InputError);
   CHECK_THROWS_WITH_AS(divided(source, "grup:day"), doctest::Contains("did you mean 'group:day'?"),
                        InputError);
   CHECK_THROWS_WITH_AS(divided(source, "time:"), doctest::Contains("did you mean 'time:COLUMN'?"),

@@ -90,6 +90,20 @@ TEST_CASE("numbers: several columns, what is kept of them, and how they are told
   CHECK(loaded->width() == 2);
 }
 
+TEST_CASE("numbers: a target is told as the data have it, as far as a feed knows it") {
+  const auto told = [](const std::vector<double>& of) {
+    const auto samples = prices(of);
+    const auto output = learnt_output("number", of_price, samples);
+    std::string all;
+    for (const float target : targets_of<float>(*output, samples))
+      all += output->target_text(std::as_bytes(std::span(&target, 1))).substr(std::string("price").size());
+    return all;
+  };
+  CHECK(told({0, 1, 2, 5, 3}) == " 0 1 2 5 3");
+  CHECK(told({0, 2, 5, 16777217}) == " 0 2 5 16777217");
+  CHECK(told({251000, -0.25, 1.0 / 3}) == " 251000 -0.25 0.33");
+}
+
 TEST_CASE("numbers: what is missing or no number is named") {
   CHECK(refusal([] {
           learnt_output("number", of_price, prices({1, NAN}));

@@ -73,6 +73,7 @@ std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture) {
 }
 
 std::string decode_picture(const StoredPicture& stored, Picture& picture) {
+  if (std::string why = stored.fault(); !why.empty()) return why;
   if (stored.height == 0) return decode_picture(stored.bytes, picture);
   picture.height = stored.height;
   picture.width = stored.width;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <millrace/file.h>
 
@@ -19,6 +20,10 @@ struct StoredPicture {
   explicit StoredPicture(Bytes own) : bytes(own.view()), owner(std::move(own)) {}
   StoredPicture(Bytes own, int rows, int columns, int colours)
       : bytes(own.view()), owner(std::move(own)), height(rows), width(columns), channels(colours) {}
+
+  /// What is wrong with raw pixels: a size that is none, or another number of bytes. "" where nothing is, and
+  /// for files.
+  std::string fault() const;
 };
 
 }  // namespace millrace::data

@@ -1,4 +1,4 @@
-// JSON lines and CSV as streams: a sample is a line; in CSV line ends within quotes do not count.
+// JSON lines, plain text and CSV as streams: a sample is a line; in CSV line ends within quotes do not count.
 #include <algorithm>
 #include <cstring>
 
@@ -6,9 +6,14 @@
 #include "data/formats/content.h"
 #include "data/formats/csv_sniff.h"
 #include "data/formats/streams/stream.h"
+#include "data/formats/text_sniff.h"
+#include "data/io/compression.h"
+#include "data/io/location.h"
 
 namespace millrace::data {
 namespace {
+
+constexpr size_t kHead = 1 << 12;  // as much of a stream as is looked at
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -46,11 +51,12 @@ bool is_blank(const std::vector<uint8_t>& line) {
 
 class LineCutter final : public StreamCutter {
  public:
-  explicit LineCutter(bool csv) : csv_(csv) {}
+  /// `blank`: lines of nothing are samples, too.
+  explicit LineCutter(bool csv, bool blank = false) : csv_(csv), blank_(blank) {}
   void begin(StreamInput& input) override {
     if (!csv_) return;
-    const auto head = input.peek(1 << 12);
-    const CsvShape shape = csv_shape(input.path(), text_of(head), head.size() < (1 << 12), std::nullopt);
+    const auto head = input.peek(kHead);
+    const CsvShape shape = csv_shape(input.path(), text_of(head), head.size() < kHead, std::nullopt);
     std::vector<uint8_t> line;
     if (shape.header) {
       do line.clear();
@@ -66,13 +72,13 @@ class LineCutter final : public StreamCutter {
     do {
       bytes.clear();
       offset = input.offset();
-    } while (take_line(input, csv_, bytes) && is_blank(bytes));
-    return !bytes.empty() && !is_blank(bytes);
+    } while (take_line(input, csv_, bytes) && is_blank(bytes) && !blank_);
+    return !bytes.empty() && (blank_ || !is_blank(bytes));
   }
   std::string before() const override { return header_; }
 
  private:
-  bool csv_, first_ = true;
+  bool csv_, blank_, first_ = true;
   std::string header_;
 };
 
@@ -94,6 +100,18 @@ MILLRACE_STREAM_FORMAT(jsonl){
       return first != std::string_view::npos && text[first] == '{' && is_text(head);
     },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false); }};
+
+MILLRACE_STREAM_FORMAT(text){
+    "text", "plain text", 35,
+    [](std::string_view path, std::span<const uint8_t> head) {
+      const std::string_view text = text_of(head);
+      const bool whole = head.size() < kHead;
+      // As files are known (formats.cpp).
+      return is_text(head) && (is_piped(path) ? text_format(text, whole, true) == std::string_view("text")
+                                              : without_compression(path).ends_with(".txt") &&
+                                                    !is_delimited_by_tabs(text, whole));
+    },
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false, true); }};
 
 MILLRACE_STREAM_FORMAT(csv){
     "csv", "CSV or TSV", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },

@@ -82,9 +82,9 @@ struct NamedStream {
 /// what it asks for was among these.
 std::unique_ptr<Stream> select(std::unique_ptr<Stream> stream, const std::string& condition);
 
-/// Opens "pipe:COMMAND", "-", or files (globs and braces, local and remote), of tars, TFRecord, JSON lines or
-/// CSV, plain or compressed as a whole; the format is found from the first bytes, which it waits for.
-/// InputError when it is none of these, IoError when it cannot be opened.
+/// Opens "pipe:COMMAND", "-", or files (globs and braces, local and remote), of tars, TFRecord, JSON lines,
+/// CSV or plain text, plain or compressed as a whole; the format is found from the first bytes, which it
+/// waits for. InputError when it is none of these, IoError when it cannot be opened.
 std::unique_ptr<Stream> open_stream(const std::string& path);
 
 /// Finds the samples in the bytes of one format; each is a file here with MILLRACE_STREAM_FORMAT(name){…}.

@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 #include "data/codecs/pictures/netpbm.h"
 #include "data/codecs/pictures/stored_picture.h"
+#include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/formats/webdataset_member.h"
 
@@ -117,6 +118,11 @@ PackedSample PackedSamples::make(int64_t index) const {
   try {
     row.picture = source_.picture(index);
     for (size_t c = 0; c < extra_; ++c) row.extra.push_back(source_.extra(index, c));
+    // Members of tars are called by what they are: an empty file is no sound.
+    for (size_t c = 0; c < extra_ && options_.format.empty(); ++c)
+      if (const auto* const bytes = std::get_if<Bytes>(&row.extra[c]))
+        (void)member_extension(source_.extra_columns()[c], content_extension(bytes->view()),
+                               fmt::format("{} bytes", bytes->size()));
   } catch (const InputError& error) {
     made.bad = error.what();
     return made;

@@ -143,7 +143,8 @@ TEST_CASE("a stream of any format holds what the file holds, plain, compressed a
       writer->add(std::vector<Value>{i, std::string(static_cast<size_t>(i + 1), 'x')});
     writer->finish();
   }
-  for (const std::string file : {"a.tar", "a.jsonl", "a.csv", "a.tfrecord"}) {
+  put_file(path("a.txt"), "to be, or not\n\n\"that is, the question\nwhether\tit\nis\n \nname,x");
+  for (const std::string file : {"a.tar", "a.jsonl", "a.csv", "a.tfrecord", "a.txt"}) {
     check_stream(path(file), path(file));
     check_stream("pipe:cat " + path(file), path(file));
     const std::string content = read_text(path(file));

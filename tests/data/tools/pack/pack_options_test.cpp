@@ -276,6 +276,27 @@ TEST_CASE("bad pictures are left out where they are noticed, up to a limit") {
   CHECK(key_of(*packed, 2) == "00000003");  // the number in the source
 }
 
+TEST_CASE("what is no sound is left out of tars, which call members by what they are, up to a limit") {
+  TempFolder folder;
+  const std::string wav("RIFF\x24\0\0\0WAVEfmt ", 16);  // as much as shows what it is
+  put_file(fs::path(folder / "set/no/a.wav"), wav);
+  put_file(fs::path(folder / "set/yes/b.wav"), wav);
+  put_file(fs::path(folder / "set/yes/c.wav"), "");
+  const std::shared_ptr<const Dataset> source = open_dataset(folder / "set");
+  PackOptions options;
+  CHECK_THROWS_WITH_AS(
+      pack(*source, folder / "out", "a", options),
+      doctest::Contains("yes/c.wav: 0 bytes: the column 'audio' holds content of no known kind"), InputError);
+  options.most_bad = 1;
+  const PackResult result = pack(*source, folder / "out", "a", options);
+  CHECK(result.samples == 2);
+  REQUIRE(result.bad.size() == 1);
+  CHECK(result.bad[0].name.ends_with("yes/c.wav"));
+  const auto packed = open_dataset(result.pattern);
+  CHECK(std::get<std::string>(packed->read(1, packed->column("label"))) == "yes");
+  CHECK(packed->columns()[packed->column("wav")].kind == ColumnKind::audio);
+}
+
 TEST_CASE("indices lie beside the shards, fit, and go with them") {
   TempFolder folder;
   const auto source = open_labelled(make_set(folder));
