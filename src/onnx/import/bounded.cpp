@@ -17,12 +17,41 @@ int64_t times(ImportCall& call, int64_t a, int64_t b) {
   return product;
 }
 
+/// One position after the other, each with all that lies beside the axis. Floats are wide on the way, since
+/// there may be many.
+Value one_by_one(ImportCall& call, std::string_view op, Value x, int64_t axis, double neutral, bool reverse) {
+  const Shape shape = call.b.shape(x);
+  const Dim size = shape[static_cast<size_t>(axis)];
+  int64_t before = 1, behind = 1;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (d != axis) (d < axis ? before : behind) *= shape[static_cast<size_t>(d)].size();
+  const Type slice{call.b.dtype(x), {before, behind}};
+  const Type sum{slice.dtype.is_float() ? f64 : slice.dtype, slice.shape};
+  auto body = std::make_shared<Graph>();
+  ops::Build b(*body);
+  const Value last = body->input("last", sum), next = body->input("next", slice);
+  const Value all = b.binary(op, last, b.cast(next, sum.dtype));
+  body->set_outputs({all, b.cast(all, slice.dtype)});
+  ops::ScanOperands over;
+  over.carries = {call.b.broadcast(call.scalar(sum.dtype, neutral), sum.shape)};
+  over.sequences = {call.b.transpose(call.b.reshape(x, {before, size, behind}), {1, 0, 2})};
+  over.length = size;
+  over.reverse = reverse;
+  const Value rows{ops::add_scan(call.graph, over, std::move(body)).node, 1};
+  return call.b.reshape(call.b.transpose(rows, {1, 0, 2}), shape);
+}
+
 }  // namespace
 
 /// With those 1, 2, 4 … away. A loop, so that the graph is the same for all sizes.
 Value running(ImportCall& call, std::string_view op, Value x, int64_t axis, double neutral, bool reverse) {
   const int64_t size = call.b.shape(x)[static_cast<size_t>(axis)].size();
   if (size <= 1) return x;
+  constexpr int64_t wide = 32;  // a step is worth its while
+  int64_t behind = 1;
+  for (auto d = static_cast<size_t>(axis) + 1; d < call.b.shape(x).size(); ++d)
+    behind *= call.b.shape(x)[d].size();
+  if (behind >= wide) return one_by_one(call, op, x, axis, neutral, reverse);
   auto body = std::make_shared<Graph>();
   ops::Build b(*body);
   body->input("going", {boolean, {}});

@@ -25,6 +25,51 @@ Ints mirrored(onnx::ImportCall& call, int64_t size, int64_t before, int64_t behi
   return places;
 }
 
+/// A tensor with what it holds again around it.
+Value repeated(onnx::ImportCall& call, Value x, const Ints& before, const Ints& behind,
+               const std::string& mode) {
+  const Ints sizes = call.b.shape(x).sizes();
+  const size_t rank = sizes.size();
+  const auto grows = [&](size_t d) { return before[d] > 0 || behind[d] > 0; };
+  const auto places = [&](size_t d) {
+    return grows(d) ? mirrored(call, sizes[d], before[d], behind[d], mode) : onnx::numbered(0, sizes[d]);
+  };
+  size_t first = 0, end = rank;  // axes that grow, and those between them
+  while (first < end && !grows(first)) ++first;
+  while (first < end && !grows(end - 1)) --end;
+  if (first == end) return x;
+  constexpr int64_t most = 1 << 20;  // places, which are to be read, too
+  Shape joined, result;
+  int64_t count = 1;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t size = sizes[d] + before[d] + behind[d];
+    result.emplace_back(size);
+    if (d > first && d < end)
+      joined[first] = joined[first].size() * sizes[d];
+    else
+      joined.emplace_back(sizes[d]);
+    if (d >= first && d < end) count = size > 0 && count > most / size ? most + 1 : count * size;
+  }
+  if (count > most) {
+    for (size_t d = end; d-- > first;)
+      if (grows(d)) x = call.gather(x, call.ints_constant(places(d)), static_cast<int64_t>(d));
+    return x;
+  }
+  // All axes at once: each element is moved only once.
+  Ints flat{0};
+  for (size_t d = first; d < end; ++d) {
+    Ints finer;
+    const Ints along = places(d);
+    for (const int64_t from : flat)
+      for (const int64_t at : along) finer.push_back(from * sizes[d] + at);
+    flat = std::move(finer);
+  }
+  Array at(i32, {count});
+  std::copy(flat.begin(), flat.end(), at.as<int32_t>().begin());
+  return call.b.reshape(
+      call.gather(call.b.reshape(x, joined), call.constant(at), static_cast<int64_t>(first)), result);
+}
+
 /// One axis is padded by what is known when the model runs, or its own size is.
 onnx::Items padded_at_run_time(onnx::ImportCall& call) {
   const onnx::ImportCall::Said said = call.sizes_said(1);
@@ -99,9 +144,5 @@ MILLRACE_ONNX_IMPORT(Pad) {
     if (call.given(2)) value = call.known_number(2);
     return {call.graph.add("pad", {x}, {{"low", before}, {"high", behind}, {"value", value}})};
   }
-  for (size_t d = 0; d < rank; ++d)
-    if (before[d] > 0 || behind[d] > 0)
-      x = call.gather(x, call.ints_constant(mirrored(call, ends[d] - starts[d], before[d], behind[d], mode)),
-                      static_cast<int64_t>(d));
-  return {x};
+  return {repeated(call, x, before, behind, mode)};
 }

@@ -3,6 +3,7 @@
 #include <millrace/dataset.h>
 #include <millrace/error.h>
 
+#include "data/table/contents.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
