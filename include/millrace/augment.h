@@ -59,7 +59,7 @@ struct AugmentationKind {
 };
 
 /// Adds an augmentation to those of the library: recipes name it in input.augment. InputError when its name
-/// is taken, or `make` is missing.
+/// is taken, or `doc` or `make` is missing.
 const AugmentationKind& register_augmentation(const AugmentationKind& kind);
 
 }  // namespace millrace::data

@@ -41,7 +41,7 @@ struct Format {
 };
 
 /// Adds a format to those of the library: recipes and open_dataset() know its files by their content.
-/// InputError when its name is taken, or `matches` or `open` are missing.
+/// InputError when its name is taken, or `doc`, `matches` or `open` are missing.
 const Format& register_format(const Format& format);
 
 }  // namespace millrace::data

@@ -26,7 +26,7 @@ struct LossKind {
 };
 
 /// Adds a loss to those of the library: recipes name it in output.loss. InputError when its name is taken, or
-/// `make` or `outputs` are missing.
+/// `doc`, `make` or `outputs` are missing.
 const LossKind& register_loss(const LossKind& kind);
 
 }  // namespace millrace::task

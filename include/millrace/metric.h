@@ -106,7 +106,7 @@ struct MetricKind {
 };
 
 /// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken,
-/// or `init` or `outputs` are missing.
+/// or `doc`, `init` or `outputs` are missing.
 const MetricKind& register_metric(const MetricKind& kind);
 
 /// A metric's result, with its 95 % interval: NaN where the rows are too few to tell.

@@ -479,7 +479,7 @@ struct LayerKind {
   std::shared_ptr<Module> (*make)(const Settings& settings, const Tensor& x) = nullptr;
 };
 /// Adds a layer to those of the library: lines name it. InputError when its name is taken or no word, or
-/// `make` is missing.
+/// `doc` or `make` is missing.
 const LayerKind& register_layer(const LayerKind& kind);
 
 /// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.

@@ -71,7 +71,7 @@ struct Pass {
 
 /// Adds a pass to those of the library; programs that were compiled before did without. Graphs are verified
 /// behind it: what it gives must have the inputs and outputs that it was given. MILLRACE_DISABLE=name
-/// switches it off. InputError when its name is taken, or `run` is missing.
+/// switches it off. InputError when its name is taken, or `doc` or `run` is missing.
 const Pass& register_pass(const Pass& pass);
 
 }  // namespace millrace

@@ -125,7 +125,7 @@ struct ProviderKind {
 };
 
 /// Adds a provider to those of the cpu back end; programs that were compiled before do without. InputError
-/// when its name is taken, or `make` is missing.
+/// when its name is taken, or `doc` or `make` is missing.
 const ProviderKind& register_provider(const ProviderKind& kind);
 
 }  // namespace millrace

@@ -168,20 +168,21 @@ static KnownRows scored_rows(uint32_t count, float scale, float middle) {
 }
 
 TEST_CASE("areas of scores in bins are nearly those of the scores, be they near, far apart or far from 0") {
-  for (const float scale : {1e-4F, 0.05F, 1.0F, 40.0F})
-    for (const float middle : {0.0F, -1.5F, 30.0F}) {
-      const KnownRows few = scored_rows(1000, scale, middle), many = scored_rows(40000, scale, middle);
-      for (const std::string metric : {"roc-auc", "pr-auc"}) {
-        CAPTURE(metric);
-        CAPTURE(scale);
-        CAPTURE(middle);
-        CHECK(of(metric, "class", few).value == of(metric + "-exact", "class", few).value);
-        const double exact = of(metric + "-exact", "class", many).value,
-                     binned = of(metric, "class", many).value;
-        if (scale > 0.01F) CHECK(exact != binned);
-        CHECK(binned == doctest::Approx(exact).epsilon(1e-4));
-      }
+  const std::vector<std::pair<float, float>> scales_and_middles = {
+      {1e-4F, 0}, {1e-4F, 30}, {0.05F, -1.5F}, {1, 0}, {40, 30}};
+  for (const auto& [scale, middle] : scales_and_middles) {
+    const KnownRows few = scored_rows(1000, scale, middle), many = scored_rows(40000, scale, middle);
+    for (const std::string metric : {"roc-auc", "pr-auc"}) {
+      CAPTURE(metric);
+      CAPTURE(scale);
+      CAPTURE(middle);
+      CHECK(of(metric, "class", few).value == of(metric + "-exact", "class", few).value);
+      const double exact = of(metric + "-exact", "class", many).value,
+                   binned = of(metric, "class", many).value;
+      if (scale > 0.01F) CHECK(exact != binned);
+      CHECK(binned == doctest::Approx(exact).epsilon(1e-4));
     }
+  }
 }
 
 TEST_CASE("bins of scores are the same whatever order these come in, and however they are split") {
