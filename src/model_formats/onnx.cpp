@@ -144,9 +144,7 @@ bool find_data_axes(const onnx::Model& model, const Reading& reading, SessionMod
 }
 
 /// Is nothing said of an output but its name, as people write it who want to see a value within the model?
-bool says_name_alone(const onnx::ValueInfo& output) {
-  return output.form == onnx::ValueInfo::Form::other || (output.data_type == 0 && !output.has_shape);
-}
+bool says_name_alone(const onnx::ValueInfo& output) { return output.data_type == 0 && !output.has_shape; }
 
 /// Types of outputs that the file does not say, by reading the model for two sizes: what differs is open.
 /// False where it can be read for neither.

@@ -15,34 +15,32 @@ namespace {
 struct Axis {
   int64_t from, to;
   double scale, low, high;  // low, high: of the region, as shares of the size
-  bool by_size;             // the scale is that of the sizes
 };
 
-/// A place of the result in the operand. A scale that a file gives is an f32, and 0.3333 no third: what is a
-/// whole number or a half but for that is meant to be one.
-double divided(const Axis& axis, double place) {
-  if (axis.by_size) return place * static_cast<double>(axis.from) / static_cast<double>(axis.to);
-  constexpr double rounding = 0x1p-23;
-  const double at = place / axis.scale, half = std::round(2 * at) / 2;
-  return std::abs(at - half) <= rounding * std::abs(at) ? half : at;
+/// Sizes and places by a scale, which a file gives as an f32: 0.3333 is no third. What is a whole number or a
+/// half but for that rounding is meant to be one, and is one in PyTorch and ONNX Runtime.
+double meant(double number) {
+  constexpr double rounding = 0x1.01p-24;
+  const double half = std::round(2 * number) / 2;
+  return std::abs(number - half) <= rounding * std::abs(number) ? half : number;
 }
 
 double source(const std::string& transformation, const Axis& axis, int64_t at) {
   const auto i = static_cast<double>(at), from = static_cast<double>(axis.from);
-  const double to = axis.by_size ? static_cast<double>(axis.to) : axis.scale * from;
-  if (transformation == "asymmetric") return divided(axis, i);
+  const double to = meant(axis.scale * from);
+  if (transformation == "asymmetric") return meant(i / axis.scale);
   if (transformation == "align_corners") return to <= 1 ? 0 : i * (from - 1) / (to - 1);
-  if (transformation == "pytorch_half_pixel") return to > 1 ? divided(axis, i + 0.5) - 0.5 : 0;
-  if (transformation == "tf_half_pixel_for_nn") return divided(axis, i + 0.5);
+  if (transformation == "pytorch_half_pixel") return to > 1 ? meant((i + 0.5) / axis.scale) - 0.5 : 0;
+  if (transformation == "tf_half_pixel_for_nn") return meant((i + 0.5) / axis.scale);
   if (transformation == "half_pixel_symmetric") {
     const double adjustment = static_cast<double>(axis.to) / to, centre = from / 2;
-    return centre * (1 - adjustment) + divided(axis, i + 0.5) - 0.5;
+    return centre * (1 - adjustment) + meant((i + 0.5) / axis.scale) - 0.5;
   }
   if (transformation == "tf_crop_and_resize")
     return axis.to > 1 ? axis.low * (from - 1) +
                              i * (axis.high - axis.low) * (from - 1) / (static_cast<double>(axis.to) - 1)
                        : 0.5 * (axis.low + axis.high) * (from - 1);
-  return divided(axis, i + 0.5) - 0.5;  // half_pixel
+  return meant((i + 0.5) / axis.scale) - 0.5;  // half_pixel
 }
 
 int64_t nearest(const std::string& mode, double at, int64_t size) {
@@ -204,7 +202,7 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
       common = i == 0 ? scale : (policy == "not_larger" ? std::min(common, scale) : std::max(common, scale));
     }
   for (size_t i = 0; i < axes.size(); ++i) {
-    Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1, false};
+    Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1};
     if (axis.from == 0 && (sizes.empty() || sizes[i] == 0)) continue;  // an empty batch
     if (!region.empty()) {
       axis.low = region[i];
@@ -214,17 +212,15 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
     }
     if (sizes.empty()) {
       axis.scale = scales[i];
-      // In f32, as PyTorch and ONNX Runtime have it: 0.7 of 20 is 14.
-      const double part = static_cast<double>(axis.from) * (axis.high - axis.low);
-      axis.to = whole(static_cast<float>(part) * static_cast<float>(axis.scale));
+      axis.to = whole(meant(static_cast<double>(axis.from) * (axis.high - axis.low) * axis.scale));
     } else if (common > 0) {
       axis.scale = common;
       axis.to = whole(static_cast<double>(axis.from) * common + 0.5);
     } else {
       axis.to = sizes[i];
       axis.scale = static_cast<double>(axis.to) / (static_cast<double>(axis.from) * (axis.high - axis.low));
-      axis.by_size = axis.low == 0 && axis.high == 1;
-      if (!axis.by_size) axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
+      if (axis.low != 0 || axis.high != 1)
+        axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
     }
     if (axis.from < 1 || axis.to < 1) call.refuse("sizes must be positive");
     if (axis.to > kMostPlaces)
