@@ -81,6 +81,12 @@ CASES = {
     **{f"{mode} by {scale:.2f}": ([("Resize", ["x", "", "scales"], {"mode": mode, "coordinate_transformation_mode": places, "nearest_mode": "floor"})],
                                   {"x": draw.normal(0, 1, (1, 2, 18, 20)).astype(np.float32)}, {"scales": np.float32([1, 1, scale, scale])})
        for mode, places in (("nearest", "asymmetric"), ("linear", "half_pixel")) for scale in (1 / 3, 0.7, 0.9, 1.4)},
+    "linear, corners aligned": ([("Resize", ["x", "", "scales"], {"mode": "linear", "coordinate_transformation_mode": "align_corners"})],
+                                {"x": draw.normal(0, 1, (1, 2, 5, 7)).astype(np.float32)}, {"scales": np.float32([1, 1, 1.5, 0.7])}),
+    "a maximum of two windows": ([("MaxUnpool", ["x", "at"], {"kernel_shape": [3], "strides": [2]})],
+                                 {"x": np.float32([[[5, 5]]]), "at": np.int64([[[2, 2]]])}),
+    "an odd number of places is cut off": ([("ConvTranspose", ["x", "w"], {"strides": [2], "output_shape": [9]})],
+                                           {"x": draw.normal(0, 1, (1, 2, 4)).astype(np.float32)}, {"w": draw.normal(0, 1, (2, 3, 4)).astype(np.float32)}),
     "nearest to 112": ([("Resize", ["x", "", "", "sizes"], {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"})],
                        {"x": draw.normal(0, 1, (1, 2, 48, 3)).astype(np.float32)}, {"sizes": np.int64([1, 2, 112, 3])}),
     "past of no tokens": ([("Concat", ["a", "b"], {"axis": 1})], {"a": np.zeros((1, 0, 3), np.float32), "b": np.ones((1, 2, 3), np.float32)}),

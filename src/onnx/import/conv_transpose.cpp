@@ -175,8 +175,8 @@ MILLRACE_ONNX_IMPORT(ConvTranspose) {
                                  ? call.ints("output_shape").at(call.ints("output_shape").size() - dims + d)
                                  : x[d + 2] * strides[d];
       const int64_t all = std::max<int64_t>(0, full - wanted);
-      pads[d] = automatic == "SAME_UPPER" ? all / 2 : all - all / 2;
-      if (automatic == "NOTSET") pads[d] = all / 2;
+      const bool half_in_front = automatic == "SAME_UPPER" || (automatic == "NOTSET" && call.opset < 11);
+      pads[d] = half_in_front ? all / 2 : all - all / 2;
       pads[d + dims] = all - pads[d];
       result.push_back(wanted);
     } else {

@@ -3,7 +3,7 @@
 using namespace millrace;
 using onnx::Ints;
 
-/// The largest of each window put back to where it was.
+/// The largest of each window put back to where it was; once, where windows overlap and share it.
 MILLRACE_ONNX_IMPORT(MaxUnpool) {
   const Ints x = call.shape(0).sizes(), kernel = call.ints("kernel_shape");
   const size_t dims = kernel.size();
@@ -18,9 +18,8 @@ MILLRACE_ONNX_IMPORT(MaxUnpool) {
     call.refuse("its result would be too large");
   const int64_t all = Shape(sizes).count(), many = call.shape(0).count();
   const Value zeros = call.b.broadcast(call.scalar(call.dtype(0), 0), {all});
-  const Value flat =
-      call.graph.add("scatter_add", {zeros, call.b.reshape(call[1], {many}), call.b.reshape(call[0], {many})},
-                     {{"axis", int64_t{0}}});
+  const Value flat = call.graph.add(
+      "scatter_rows", {zeros, call.b.reshape(call[1], {many}), call.b.reshape(call[0], {many})});
   Value y = call.b.reshape(flat, Shape(sizes));
   if (!call.given(2)) return {y};
   const Ints said = call.known_ints(2);

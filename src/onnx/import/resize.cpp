@@ -27,18 +27,19 @@ double meant(double number) {
 
 double source(const std::string& transformation, const Axis& axis, int64_t at) {
   const auto i = static_cast<double>(at), from = static_cast<double>(axis.from);
-  const double to = meant(axis.scale * from);
+  // The standard's length_resized, a whole number: two cases of its tests have the fraction for
+  // align_corners, which neither its text nor PyTorch nor ONNX Runtime has.
+  const auto to = static_cast<double>(axis.to);
   if (transformation == "asymmetric") return meant(i / axis.scale);
   if (transformation == "align_corners") return to <= 1 ? 0 : i * (from - 1) / (to - 1);
   if (transformation == "pytorch_half_pixel") return to > 1 ? meant((i + 0.5) / axis.scale) - 0.5 : 0;
   if (transformation == "tf_half_pixel_for_nn") return meant((i + 0.5) / axis.scale);
   if (transformation == "half_pixel_symmetric") {
-    const double adjustment = static_cast<double>(axis.to) / to, centre = from / 2;
+    const double adjustment = to / meant(axis.scale * from), centre = from / 2;
     return centre * (1 - adjustment) + meant((i + 0.5) / axis.scale) - 0.5;
   }
   if (transformation == "tf_crop_and_resize")
-    return axis.to > 1 ? axis.low * (from - 1) +
-                             i * (axis.high - axis.low) * (from - 1) / (static_cast<double>(axis.to) - 1)
+    return axis.to > 1 ? axis.low * (from - 1) + i * (axis.high - axis.low) * (from - 1) / (to - 1)
                        : 0.5 * (axis.low + axis.high) * (from - 1);
   return meant((i + 0.5) / axis.scale) - 0.5;  // half_pixel
 }
