@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "data/table/column_values.h"
 #include "data/table/dates.h"
+#include "data/table/labels.h"
 #include "data/table/read_columns.h"
 #include "task/output.h"
 #include "task/settle.h"
@@ -25,9 +26,9 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> words
 /// A column that is called as targets are; "" for none.
 std::string named_target(const data::Dataset& samples) {
   for (const data::Column& column : samples.columns())
-    if (is_one_of(column.name,
-                  {"label", "cls", "class", "target", "y", "price", "outcome", "score", "rating", "quality",
-                   "category", "survived", "species", "diagnosis", "income", "value"}))
+    if (data::names_class(lower_case(column.name)) ||
+        is_one_of(column.name, {"y", "price", "outcome", "score", "rating", "quality", "category", "survived",
+                                "species", "diagnosis", "income", "value"}))
       return column.name;
   return {};
 }

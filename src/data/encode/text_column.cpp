@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "base/contains.h"
 #include "base/format.h"
@@ -12,7 +13,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr int64_t kLooked = 1000;  // rows
+constexpr int64_t kLooked = 20'000;  // rows
 
 ColumnValues first_values(const Dataset& dataset, size_t column) {
   return std::move(read_columns(dataset, 0, std::min(dataset.count(), kLooked), {&column, 1})[0]);
@@ -25,14 +26,38 @@ bool has_words(std::string_view text) {
          std::count_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }) >= bytes;
 }
 
+/// Numbers of rows, or such as a database gives, not a rank or an index of something: by their name, each
+/// once, and growing, as many as there are rows, or large.
 bool numbers_rows(const Dataset& dataset, size_t column) {
+  constexpr int64_t large = 100'000;
   if (!names_rows(dataset.columns()[column].name) || dataset.columns()[column].kind != ColumnKind::integer)
     return false;
-  const ColumnValues values = first_values(dataset, column);
-  return std::set<int64_t>(values.integers.begin(), values.integers.end()).size() == values.size();
+  const std::vector<int64_t> numbers = first_values(dataset, column).integers;
+  const std::set<int64_t> different(numbers.begin(), numbers.end());
+  if (different.size() != numbers.size() || different.empty() || *different.begin() < 0) return false;
+  return std::is_sorted(numbers.begin(), numbers.end()) || *different.rbegin() < 2 * dataset.count() ||
+         *different.begin() >= large;
 }
 
 }  // namespace
+
+TextsSeen texts_seen(const Dataset& dataset, size_t column) {
+  const ColumnValues values = first_values(dataset, column);
+  TextsSeen seen;
+  std::unordered_map<std::string_view, size_t> times;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values.has(i)) continue;
+    ++seen.there;
+    ++times[values.contents[i]];
+    seen.words += has_words(values.contents[i]);
+    seen.dates += is_date(values.contents[i]);
+  }
+  // As many as make a category (table_decide.cpp).
+  const size_t often = values.size() < 100 ? 2 : 3;
+  for (const auto& [text, count] : times)
+    if (count >= often) seen.again += count;
+  return seen;
+}
 
 std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken) {
   std::vector<std::string> texts;
@@ -41,43 +66,23 @@ std::string find_text_column(const Dataset& dataset, const std::vector<std::stri
       texts.push_back(column.name);
   if (contains(texts, "text")) return "text";
   if (texts.size() > 1)
-    std::erase_if(texts, [&](const std::string& name) { return !are_words(dataset, dataset.column(name)); });
+    std::erase_if(texts, [&](const std::string& name) {
+      return !texts_seen(dataset, dataset.column(name)).are_words();
+    });
   return texts.size() == 1 ? texts[0] : std::string();
 }
 
-bool are_words(const Dataset& dataset, size_t column) {
-  const ColumnValues values = first_values(dataset, column);
-  size_t there = 0, words = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!values.has(i)) continue;
-    ++there;
-    words += has_words(values.contents[i]);
-  }
-  return 2 * words > there && texts_differ(dataset, column);
-}
-
-bool texts_differ(const Dataset& dataset, size_t column) {
-  const ColumnValues values = first_values(dataset, column);
-  std::set<std::string_view> different;
-  size_t there = 0, dates = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!values.has(i)) continue;
-    ++there;
-    different.insert(values.contents[i]);
-    dates += is_date(values.contents[i]);
-  }
-  return 2 * different.size() >= there && 2 * dates <= there;
-}
-
-bool has_table_beside(const Dataset& dataset, const std::string& text,
-                      const std::vector<std::string>& taken) {
+TextsBeside texts_beside(const Dataset& dataset, const std::string& text,
+                         const std::vector<std::string>& taken) {
+  TextsBeside found = TextsBeside::nothing;
   for (size_t c = 0; c < dataset.columns().size(); ++c) {
     const Column& column = dataset.columns()[c];
     if (column.name == text || column.name == "__key__" || contains(taken, column.name)) continue;
-    if (is_numeric(column.kind) && !numbers_rows(dataset, c)) return true;
-    if (column.kind == ColumnKind::text && !texts_differ(dataset, c)) return true;
+    if (is_numeric(column.kind) && !numbers_rows(dataset, c)) return TextsBeside::table;
+    if (column.kind == ColumnKind::text && !texts_seen(dataset, c).differ()) return TextsBeside::table;
+    found = TextsBeside::ids;
   }
-  return false;
+  return found;
 }
 
 std::string text_column(const Dataset& dataset, const std::string& wanted,

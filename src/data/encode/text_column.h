@@ -16,12 +16,19 @@ std::string find_text_column(const Dataset& dataset, const std::vector<std::stri
 std::string text_column(const Dataset& dataset, const std::string& wanted,
                         const std::vector<std::string>& taken = {}, const std::string& key = "input");
 
-/// Are a column's texts words that are to be read, by the first ones?
-bool are_words(const Dataset& dataset, size_t column);
-/// Do most of a column's texts differ, by the first ones, and are no dates? A table learns nothing of these.
-bool texts_differ(const Dataset& dataset, size_t column);
-/// Has a table something to learn from besides the column of texts `text` and those that are `taken`: by the
-/// first rows, numbers that are not those of the rows, or texts that come again?
-bool has_table_beside(const Dataset& dataset, const std::string& text, const std::vector<std::string>& taken);
+/// What the first rows have in a column of texts.
+struct TextsSeen {
+  size_t there = 0, again = 0, words = 0, dates = 0;  // again: those that come often enough for a category
+  /// Most differ, and are no dates: a table learns nothing of them.
+  bool differ() const { return there > 0 && 2 * again < there && 2 * dates <= there; }
+  bool are_words() const { return differ() && 2 * words > there; }
+};
+TextsSeen texts_seen(const Dataset& dataset, size_t column);
+
+/// What stands beside a column of texts and those that are `taken`, by the first rows: nothing, ids of which
+/// nobody learns, or what a table has to learn from.
+enum class TextsBeside { nothing, ids, table };
+TextsBeside texts_beside(const Dataset& dataset, const std::string& text,
+                         const std::vector<std::string>& taken);
 
 }  // namespace millrace::data

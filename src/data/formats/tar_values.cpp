@@ -31,7 +31,7 @@ const Known& known(std::string_view extension) {
       for (const char* name : names) map[name] = {kind, coding};
     };
     add({"cls", "cls2", "class", "count", "index", "inx", "id"}, ColumnKind::integer, Coding::integer);
-    add({"txt", "text", "transcript", "label", "target"}, ColumnKind::text, Coding::text);
+    add({"txt", "text", "transcript"}, ColumnKind::text, Coding::text);
     add({"json", "jsn"}, ColumnKind::json, Coding::json);
     add({"mp", "msg"}, ColumnKind::json, Coding::msgpack);
     add({"npy"}, ColumnKind::array, Coding::npy);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "base/words.h"
 #include "data/table/column_values.h"
@@ -13,6 +14,8 @@ namespace millrace::data {
 namespace {
 
 constexpr int64_t max_classes = 1'000'000;
+/// The first that is there counts.
+constexpr const char* class_names[] = {"label", "cls", "class", "target"};
 
 /// A whole number from 0 on that a value of a class holds; -1 when there is none.
 int64_t class_number(const Value& value) {
@@ -133,12 +136,18 @@ class Numbered final : public View {
 
 }  // namespace
 
+bool names_class(std::string_view name) {
+  if (name.ends_with(".txt")) name.remove_suffix(4);
+  return contains(class_names, name);
+}
+
 std::optional<size_t> find_label(const Dataset& dataset) {
   const auto& columns = dataset.columns();
-  for (const char* name : {"label", "cls", "class", "target"})
-    if (const auto found = dataset.find_column(name);
-        found && (is_tabular(columns[*found].kind) || columns[*found].kind == ColumnKind::array))
-      return found;
+  for (const char* ending : {"", ".txt"})
+    for (const char* name : class_names)
+      if (const auto found = dataset.find_column(std::string(name) + ending);
+          found && (is_tabular(columns[*found].kind) || columns[*found].kind == ColumnKind::array))
+        return found;
   std::optional<size_t> only;
   int found = 0;
   for (size_t i = 0; i < columns.size(); ++i)

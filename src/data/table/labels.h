@@ -12,8 +12,10 @@
 
 namespace millrace::data {
 
-/// The column of classes: one of numbers or texts that is called label, cls, class or target, else the only
-/// one of whole numbers.
+/// Is a column called as those of classes are: label, cls, class or target, or as a tar has a text of that
+/// name, label.txt?
+bool names_class(std::string_view name);
+/// The column of classes: one of numbers or texts that is called so, else the only one of whole numbers.
 std::optional<size_t> find_label(const Dataset& dataset);
 /// The same; InputError says why there is none, and which columns there are.
 size_t label_column(const Dataset& dataset);

@@ -109,15 +109,18 @@ Taps taps_of(onnx::ImportCall& call, const std::string& transformation, const Ax
 /// Along an axis the sum of elements times their shares, `most` of each position.
 Value sum_of_taps(onnx::ImportCall& call, Value x, int64_t axis, const Taps& taps, size_t most) {
   const auto count = static_cast<int64_t>(taps.size());
-  Shape along(Ints(static_cast<size_t>(call.b.shape(x).rank()), 1));
-  along[static_cast<size_t>(axis)] = count;
+  Shape beside(Ints(static_cast<size_t>(call.b.shape(x).rank()), 1));
+  beside[static_cast<size_t>(axis)] = count;
   Value sum;
   for (size_t t = 0; t < most; ++t) {
     Ints places;
-    Array shares(f32, along);
+    Array shares(f32, beside);
     for (const auto& own : taps) {
-      const auto [place, share] = t < own.size() ? own[t] : std::pair<int64_t, double>(0, 0);
-      shares.set(std::ssize(places), share);
+      // Those that have fewer take their last one by halves: 0 times infinity would be none.
+      const auto [place, share] =
+          own.empty() ? std::pair<int64_t, double>(0, 0) : own[std::min(t, own.size() - 1)];
+      const size_t halves = t + 1 < own.size() ? 0 : std::min(t + 2, most) - own.size();
+      shares.set(std::ssize(places), std::ldexp(share, -static_cast<int>(halves)));
       places.push_back(place);
     }
     const Value part = call.b.mul(call.gather(x, call.ints_constant(places), axis), call.constant(shares));

@@ -336,7 +336,8 @@ std::string draft_table(const data::Dataset& samples, const std::vector<std::str
   std::vector<std::string> words = taken_as["left out"];
   std::erase_if(words, [&](const std::string& name) {
     const size_t place = samples.column(name);
-    return samples.columns()[place].kind != data::ColumnKind::text || !data::are_words(samples, place);
+    return samples.columns()[place].kind != data::ColumnKind::text ||
+           !data::texts_seen(samples, place).are_words();
   });
   if (!words.empty())
     draft +=

@@ -57,9 +57,11 @@ MILLRACE_INPUT(text){
       const std::string column = data::find_text_column(samples, taken);
       if (column.empty()) return {};
       // Beside others a text is one of the columns of a table, unless it is called so.
-      if (column != "text" && (!data::texts_differ(samples, samples.column(column)) ||
-                               data::has_table_beside(samples, column, taken)))
-        return {};
+      if (column == "text") return {column};
+      const data::TextsBeside beside = data::texts_beside(samples, column, taken);
+      if (beside == data::TextsBeside::table) return {};
+      const data::TextsSeen seen = data::texts_seen(samples, samples.column(column));
+      if (beside == data::TextsBeside::ids ? !seen.are_words() : !seen.differ()) return {};
       return {column};
     },
     .rank = 20,

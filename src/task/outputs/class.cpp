@@ -60,10 +60,9 @@ class ClassColumn {
   /// Columns of classes are called label here and cls there: where it has such a name, another one of them is
   /// meant by it, too.
   size_t place_in(const Dataset& from) const {
-    static const std::set<std::string, std::less<>> usual = {"label", "cls", "class", "target"};
-    if (usual.contains(column_) && !from.find_column(column_))
+    if (data::names_class(column_) && !from.find_column(column_))
       if (const auto other = data::find_label(from);
-          other && (usual.contains(from.columns()[*other].name) || from.class_column() == *other))
+          other && (data::names_class(from.columns()[*other].name) || from.class_column() == *other))
         return *other;
     return from.column(column_);
   }

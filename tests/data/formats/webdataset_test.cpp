@@ -248,7 +248,7 @@ TEST_CASE("cut and changed .npy, .npz, .ten and msgpack members are read or refu
         }).find("nested") != std::string::npos);
 }
 
-TEST_CASE("texts that are called as classes keep their names in WebDataset") {
+TEST_CASE("texts that are called as classes are classes in WebDataset, too") {
   TempFolder folder;
   const std::vector<Column> columns = {{"label", ColumnKind::text},
                                        {"text", ColumnKind::text},
@@ -262,11 +262,11 @@ TEST_CASE("texts that are called as classes keep their names in WebDataset") {
   const auto value = [&](const char* column) {
     return std::get<std::string>(set->read(0, set->column(column)));
   };
-  CHECK(value("label") == "ham");
+  CHECK(value("label.txt") == "ham");
   CHECK(value("text") == "hello");
   CHECK(value("image.txt") == "a.png");
   CHECK(value("class.txt") == "mail");
-  CHECK(set->columns()[*find_label(*set)].name == "label");
+  CHECK(set->columns()[*find_label(*set)].name == "label.txt");
 }
 
 TEST_CASE("what is written as WebDataset comes back with its values, kinds and keys") {

@@ -182,8 +182,20 @@ TEST_CASE("text: ids beside what is to be read are no columns of a table, catego
   CHECK(table({{"id", ColumnKind::text}}, [](int64_t i) { return Row{fmt::format("{:x}", i * 7919)}; }) ==
         Columns{"review"});
   CHECK(table({{"user_id", ColumnKind::integer}}, [](int64_t i) { return Row{i % 9}; }).empty());
+  CHECK(table({{"x_index", ColumnKind::integer}}, [](int64_t i) { return Row{i * 37 % 1009}; }).empty());
+  CHECK(table({{"id", ColumnKind::integer}}, [](int64_t i) { return Row{1'000'000 + i * 37 % 1009}; }) ==
+        Columns{"review"});
   CHECK(table({{"stars", ColumnKind::integer}}, [](int64_t i) { return Row{i}; }).empty());
   CHECK(table({{"town", ColumnKind::text}}, [](int64_t i) { return Row{i % 3 ? "Rome" : "Oslo"}; }).empty());
+  // Names of whom there are many rows are a table's, and where nothing is there, nothing is to be read.
+  std::vector<std::vector<data::Value>> many, none;
+  for (int64_t i = 0; i < 12'000; ++i)
+    many.push_back({i, fmt::format("Hotel at the lake {}", i * 7919 % 2000), i % 2});
+  for (int64_t i = 0; i < 60; ++i) none.push_back({i, data::Value(), i % 2});
+  const std::vector<data::Column> columns = {
+      {"id", ColumnKind::integer}, {"review", ColumnKind::text}, {"label", ColumnKind::integer}};
+  CHECK(text.recognise(*rows_of(columns, many), {"label"}).empty());
+  CHECK(text.recognise(*rows_of(columns, none), {"label"}).empty());
   // Which of two is to be read nobody knows.
   CHECK(table({{"title", ColumnKind::text}}, [](int64_t i) {
           return Row{fmt::format("The end of it, part {}", i)};

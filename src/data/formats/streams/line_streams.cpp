@@ -51,8 +51,8 @@ bool is_blank(const std::vector<uint8_t>& line) {
 
 class LineCutter final : public StreamCutter {
  public:
-  /// `blank`: lines of nothing are samples, too.
-  explicit LineCutter(bool csv, bool blank = false) : csv_(csv), blank_(blank) {}
+  enum class Of { json, csv, text };
+  explicit LineCutter(Of of) : csv_(of == Of::csv), text_(of == Of::text) {}
   void begin(StreamInput& input) override {
     if (!csv_) return;
     const auto head = input.peek(kHead);
@@ -72,13 +72,16 @@ class LineCutter final : public StreamCutter {
     do {
       bytes.clear();
       offset = input.offset();
-    } while (take_line(input, csv_, bytes) && is_blank(bytes) && !blank_);
-    return !bytes.empty() && (blank_ || !is_blank(bytes));
+    } while (take_line(input, csv_, bytes) && skips(bytes));
+    return !bytes.empty() && !skips(bytes);
   }
   std::string before() const override { return header_; }
 
  private:
-  bool csv_, blank_, first_ = true;
+  /// In plain text a line of nothing is a sample, too.
+  bool skips(const std::vector<uint8_t>& line) const { return !text_ && is_blank(line); }
+
+  bool csv_, text_, first_ = true;
   std::string header_;
 };
 
@@ -99,22 +102,23 @@ MILLRACE_STREAM_FORMAT(jsonl){
       const size_t first = text.find_first_not_of(" \t\r\n");
       return first != std::string_view::npos && text[first] == '{' && is_text(head);
     },
-    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false); }};
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(LineCutter::Of::json); }};
 
 MILLRACE_STREAM_FORMAT(text){
     "text", "plain text", 35,
     [](std::string_view path, std::span<const uint8_t> head) {
       const std::string_view text = text_of(head);
       const bool whole = head.size() < kHead;
-      // As files are known (formats.cpp).
+      // Of rows that are longer than that nothing is known: they are CSV's.
+      if (!whole && std::count(text.begin(), text.end(), '\n') < 2) return false;
       return is_text(head) && (is_piped(path) ? text_format(text, whole, true) == std::string_view("text")
                                               : without_compression(path).ends_with(".txt") &&
                                                     !is_delimited_by_tabs(text, whole));
     },
-    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false, true); }};
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(LineCutter::Of::text); }};
 
 MILLRACE_STREAM_FORMAT(csv){
     "csv", "CSV or TSV", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
-    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(true); }};
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(LineCutter::Of::csv); }};
 
 }  // namespace millrace::data

@@ -160,6 +160,14 @@ TEST_CASE("a stream of any format holds what the file holds, plain, compressed a
   }
 }
 
+TEST_CASE("rows that are longer than the head of a stream are no plain text") {
+  const TempFolder folder;
+  const std::string path = (folder.path() / "long.csv").string();
+  const std::string words(6000, 'x');
+  put_file(path, "label,text\n1," + words + "\n2," + words + "\n");
+  CHECK(open_stream("pipe:cat " + path)->format() == "csv");
+}
+
 TEST_CASE("tars may follow each other, in one pipe and as several files") {
   const TempFolder folder;
   const std::string base = folder.path().string();

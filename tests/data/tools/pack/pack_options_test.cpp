@@ -13,6 +13,7 @@
 #include "data/codecs/pictures/stored_picture.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/index.h"
+#include "data/table/labels.h"
 #include "data/table/query.h"
 #include "data/tools/pack/ordered.h"
 #include "data/tools/pack/pack.h"
@@ -293,7 +294,7 @@ TEST_CASE("what is no sound is left out of tars, which call members by what they
   REQUIRE(result.bad.size() == 1);
   CHECK(result.bad[0].name.ends_with("yes/c.wav"));
   const auto packed = open_dataset(result.pattern);
-  CHECK(std::get<std::string>(packed->read(1, packed->column("label"))) == "yes");
+  CHECK(std::get<std::string>(packed->read(1, *find_label(*packed))) == "yes");
   CHECK(packed->columns()[packed->column("wav")].kind == ColumnKind::audio);
 }
 
