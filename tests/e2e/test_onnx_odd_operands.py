@@ -81,8 +81,8 @@ CASES = {
     **{f"{mode} by {scale:.2f}": ([("Resize", ["x", "", "scales"], {"mode": mode, "coordinate_transformation_mode": places, "nearest_mode": "floor"})],
                                   {"x": draw.normal(0, 1, (1, 2, 18, 20)).astype(np.float32)}, {"scales": np.float32([1, 1, scale, scale])})
        for mode, places in (("nearest", "asymmetric"), ("linear", "half_pixel")) for scale in (1 / 3, 0.7, 0.9, 1.4)},
-    "linear, of infinity": ([("Resize", ["x", "", "scales"], {"mode": "linear"})],
-                            {"x": np.float32([[[-np.inf, 1, 2, 3, 4, 5]]])}, {"scales": np.float32([1, 1, 3])}),
+    "linear, of infinity": ([("Resize", ["x", "", "scales"], {"mode": "linear"}), ("Clip", ["q-1", "least"], {})],
+                            {"x": np.float32([[[-np.inf, 1, 2, 3, 4, 5]]])}, {"scales": np.float32([1, 1, 3]), "least": np.float32(-9)}),
     "linear, corners aligned": ([("Resize", ["x", "", "scales"], {"mode": "linear", "coordinate_transformation_mode": "align_corners"})],
                                 {"x": draw.normal(0, 1, (1, 2, 5, 7)).astype(np.float32)}, {"scales": np.float32([1, 1, 1.5, 0.7])}),
     "a maximum of two windows": ([("MaxUnpool", ["x", "at"], {"kernel_shape": [3], "strides": [2]})],
