@@ -191,9 +191,8 @@ bool complete(const onnx::Model& model, const std::shared_ptr<onnx::ExternalFile
   for (const size_t i : unsaid)
     if (!found && says_name_alone(model.graph.outputs[i]))
       fail<InputError>(
-          "the model does not say the type of its output '{}', and reading it did not tell: it is no tensor, "
-          "or "
-          "the model takes none of the sizes that were tried for its open dimensions",
+          "the model does not say the type of its output '{}', and reading it did not tell: it is no "
+          "tensor, or the model takes none of the sizes that were tried for its open dimensions",
           model.graph.outputs[i].name);
   return !by_data || find_data_axes(model, reading, session);
 }

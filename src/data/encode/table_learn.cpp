@@ -99,9 +99,8 @@ bool is_other_kind(const Column& column, const TableOptions& options) {
   for (const TableColumn& each : decisions) reasons.push_back(fmt::format("{}: {}", each.column, each.why));
   fail<InputError>(
       "{}: no column is left to learn from ({}); name those that are of use after all, as "
-      "input.categories, input.numbers or input.dates; or read the texts of one, by input.kind = \"text\" "
-      "and "
-      "input.column",
+      "input.categories, input.numbers or input.dates; or read the texts of one, by "
+      "input.kind = \"text\" and input.column",
       dataset.path(), fmt::join(reasons, "; "));
 }
 
