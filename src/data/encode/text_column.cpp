@@ -72,17 +72,25 @@ std::string find_text_column(const Dataset& dataset, const std::vector<std::stri
   return texts.size() == 1 ? texts[0] : std::string();
 }
 
-TextsBeside texts_beside(const Dataset& dataset, const std::string& text,
-                         const std::vector<std::string>& taken) {
-  TextsBeside found = TextsBeside::nothing;
+std::string find_text_to_read(const Dataset& dataset, const std::vector<std::string>& taken) {
+  std::vector<std::string> texts;
+  bool numbers = false, ids = false;
   for (size_t c = 0; c < dataset.columns().size(); ++c) {
     const Column& column = dataset.columns()[c];
-    if (column.name == text || column.name == "__key__" || contains(taken, column.name)) continue;
-    if (is_numeric(column.kind) && !numbers_rows(dataset, c)) return TextsBeside::table;
-    if (column.kind == ColumnKind::text && !texts_seen(dataset, c).differ()) return TextsBeside::table;
-    found = TextsBeside::ids;
+    if (column.name == "__key__" || contains(taken, column.name)) continue;
+    if (column.kind == ColumnKind::text) texts.push_back(column.name);
+    if (is_numeric(column.kind)) (numbers_rows(dataset, c) ? ids : numbers) = true;
   }
-  return found;
+  if (contains(texts, "text")) return "text";
+  if (numbers) return {};
+  std::vector<std::string> found;
+  for (const std::string& name : texts) {
+    const TextsSeen seen = texts_seen(dataset, dataset.column(name));
+    if (!seen.differ()) return {};
+    const bool alone = texts.size() == 1 && !ids;
+    if (alone || seen.are_words()) found.push_back(name);
+  }
+  return found.size() == 1 ? found[0] : std::string();
 }
 
 std::string text_column(const Dataset& dataset, const std::string& wanted,

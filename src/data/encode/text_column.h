@@ -25,10 +25,9 @@ struct TextsSeen {
 };
 TextsSeen texts_seen(const Dataset& dataset, size_t column);
 
-/// What stands beside a column of texts and those that are `taken`, by the first rows: nothing, ids of which
-/// nobody learns, or what a table has to learn from.
-enum class TextsBeside { nothing, ids, table };
-TextsBeside texts_beside(const Dataset& dataset, const std::string& text,
-                         const std::vector<std::string>& taken);
+/// The column of texts that a sample is, where a table would have nothing to learn from, by the first rows:
+/// "text", or beside nothing but ids and what is `taken` the only one of words, or alone the only one whose
+/// texts differ. Empty: there is none, or they are several.
+std::string find_text_to_read(const Dataset& dataset, const std::vector<std::string>& taken);
 
 }  // namespace millrace::data

@@ -54,14 +54,8 @@ MILLRACE_INPUT(text){
                     const std::vector<std::string>& taken) -> std::vector<std::string> {
       // Where nothing else is there to be predicted, it is the text itself: kind tokens.
       if (taken.empty() && !data::find_label(samples)) return {};
-      const std::string column = data::find_text_column(samples, taken);
+      const std::string column = data::find_text_to_read(samples, taken);
       if (column.empty()) return {};
-      // Beside others a text is one of the columns of a table, unless it is called so.
-      if (column == "text") return {column};
-      const data::TextsBeside beside = data::texts_beside(samples, column, taken);
-      if (beside == data::TextsBeside::table) return {};
-      const data::TextsSeen seen = data::texts_seen(samples, samples.column(column));
-      if (beside == data::TextsBeside::ids ? !seen.are_words() : !seen.differ()) return {};
       return {column};
     },
     .rank = 20,
