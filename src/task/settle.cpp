@@ -190,11 +190,6 @@ std::pair<const InputKind*, std::vector<std::string>> kind_of_input(const Sectio
                                                taken.size(), fmt::join(taken, ", ")));
 }
 
-/// Is an input one of a column, or may it be, its kind being open?
-bool takes_column(const Section& input) {
-  return input.kind.empty() || Settings(section_settings(SectionType::input, input.kind)).find("column");
-}
-
 /// A column that was named before the kind was known is one of the kind's columns, where it takes several.
 void use_columns(Section& input, const std::string& kind) {
   const auto column = input.items.find("column");
@@ -297,7 +292,8 @@ std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::
   std::vector<size_t> open;  // whose columns the recipe does not name
   for (size_t i = 0; i < recipe.inputs.size(); ++i) {
     Section& input = recipe.inputs[i];
-    if (several && columns_of(input).empty() && samples.find_column(input.name) && takes_column(input))
+    if (several && columns_of(input).empty() && samples.find_column(input.name) &&
+        (input.kind.empty() || input.settings.find("column")))
       name_column(input, input.name);
     const std::vector<std::string> own = columns_of(input);
     require_columns(samples, input, input_key(input));
