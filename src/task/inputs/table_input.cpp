@@ -324,6 +324,12 @@ std::string draft_table(const data::Dataset& samples, const std::vector<std::str
     if (column.taken_as == "number" && samples.columns()[place].kind == data::ColumnKind::integer)
       places.push_back(place);
   }
+  std::vector<std::string> words = taken_as["left out"];
+  std::erase_if(words, [&](const std::string& name) {
+    const size_t place = samples.column(name);
+    return samples.columns()[place].kind != data::ColumnKind::text ||
+           !data::texts_seen(samples, place).are_words();
+  });
   std::string draft;
   for (const char* kind : {"number", "yes or no", "date", "category", "there or not", "left out"}) {
     std::vector<std::string>& names = taken_as[kind];
@@ -333,12 +339,6 @@ std::string draft_table(const data::Dataset& samples, const std::vector<std::str
     draft += fmt::format("# {}{}: {}{}\n", std::string_view(kind) == "left out" ? "" : "taken as ", kind,
                          toml_text(names), count > shown ? fmt::format(" and {} more", count - shown) : "");
   }
-  std::vector<std::string> words = taken_as["left out"];
-  std::erase_if(words, [&](const std::string& name) {
-    const size_t place = samples.column(name);
-    return samples.columns()[place].kind != data::ColumnKind::text ||
-           !data::texts_seen(samples, place).are_words();
-  });
   if (!words.empty())
     draft +=
         fmt::format("# words to read: {}, by an input of their own (docs/several.md)\n", toml_text(words));
