@@ -82,18 +82,17 @@ class Feed {
   /// The arrays of a batch: those of the inputs, then the targets (-1 where none counts), then by name what
   /// the loss needs besides, each shaped as the targets:
   ///   weights       f32, of the targets in the loss;
-  ///   counted       f32, where only some targets count: number of targets / number that count at those, else
-  ///   0, so that a
-  ///                 mean over all, times this, is the mean over those that count; loss and accuracy are
-  ///                 taken by it;
-  ///   mixed.NAME    of each field of the targets, what is mixed in, and mix, f32, the share that the sample
-  ///   keeps of itself.
+  ///   counted       f32, where only some targets count: number of targets / number that count at those,
+  ///                 else 0, so that a mean over all, times this, is the mean over those that count; loss
+  ///                 and accuracy are taken by it;
+  ///   mixed.NAME    of each field of the targets, what is mixed in, and mix, f32, the share that the
+  ///                 sample keeps of itself.
   virtual std::span<const Field> fields() const = 0;
   /// The place of a field; InternalError where there is none of this name.
   size_t field(std::string_view name) const;
   bool has_field(std::string_view name) const;
   /// A copy of the array of field `i` of a batch; its type is the field's with the sizes of `batch` and
-  /// `length`.
+  /// `length`. InternalError where there is no such field.
   Array array(const FeedBatch& batch, size_t i) const;
   /// The sizes that `length` takes, ascending; empty where no field has it.
   virtual std::vector<int64_t> lengths() const { return {}; }

@@ -20,6 +20,8 @@ size_t Feed::field(std::string_view name) const {
 }
 
 Array Feed::array(const FeedBatch& batch, size_t i) const {
+  MILLRACE_CHECK(i < fields().size() && i < batch.arrays.size(),
+                 "{}: there is no array {} of a batch: it has {}", path(), i, fields().size());
   const Field& field = fields()[i];
   Array array(field.type.dtype,
               field.type.shape.specialise({{"batch", batch_size()}, {"length", batch.length}}));

@@ -75,14 +75,13 @@ bool is_delimited(std::string_view text, bool whole) {
   return is_delimited_by_blanks(text, whole);
 }
 
-/// UTF-8, or another code of bytes, but nothing that only machines write.
+}  // namespace
+
 bool is_written(std::string_view head) {
   return std::none_of(head.begin(), head.end(), [](unsigned char c) {
     return c == 0x7f || (c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f');
   });
 }
-
-}  // namespace
 
 bool is_delimited_by_tabs(std::string_view head, bool whole) {
   const DelimitedRows found = cut_rows(head, whole, {'\t', false});

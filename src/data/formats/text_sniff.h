@@ -16,6 +16,9 @@ constexpr size_t sniffed_text = 1 << 16;
 /// `whole`: the head is all of it.
 const char* text_format(std::string_view head, bool whole, bool lines);
 
+/// UTF-8, or another code of bytes, but nothing that only machines write.
+bool is_written(std::string_view head);
+
 /// Are these rows whose fields tabs delimit: two or more, all with as many tabs? Nobody writes so but tables.
 bool is_delimited_by_tabs(std::string_view head, bool whole);
 

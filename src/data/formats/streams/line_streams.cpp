@@ -85,37 +85,40 @@ class LineCutter final : public StreamCutter {
   std::string header_;
 };
 
-/// A head may end within a character.
+/// UTF-8, of which a head may end within a character, or what people write in another code of bytes.
 bool is_text(std::span<const uint8_t> head) {
   const std::string_view text = text_of(head);
   const size_t good = utf8_bytes(text);
-  return good > 0 && good + 3 >= text.size() && text.find('\0') == std::string_view::npos;
+  return is_written(text) ||
+         (good > 0 && good + 3 >= text.size() && text.find('\0') == std::string_view::npos);
+}
+
+/// By its name, or by what it begins with where it has none.
+bool is_plain_text(std::string_view path, std::span<const uint8_t> head) {
+  const std::string_view text = text_of(head);
+  const bool whole = head.size() < kHead;
+  // Of rows that are longer than that nothing is known: they are CSV's.
+  if (!is_text(head) || (!whole && std::count(text.begin(), text.end(), '\n') < 2)) return false;
+  return is_piped(path) ? text_format(text, whole, true) == std::string_view("text")
+                        : without_compression(path).ends_with(".txt") && !is_delimited_by_tabs(text, whole);
 }
 
 }  // namespace
 
 MILLRACE_STREAM_FORMAT(jsonl){
     "jsonl", "JSON lines", 30,
-    [](std::string_view, std::span<const uint8_t> head) {
+    [](std::string_view path, std::span<const uint8_t> head) {
       std::string_view text = text_of(head);
       if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
       const size_t first = text.find_first_not_of(" \t\r\n");
-      return first != std::string_view::npos && text[first] == '{' && is_text(head);
+      return first != std::string_view::npos && text[first] == '{' && is_text(head) &&
+             !is_plain_text(path, head);
     },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(LineCutter::Of::json); }};
 
-MILLRACE_STREAM_FORMAT(text){
-    "text", "plain text", 35,
-    [](std::string_view path, std::span<const uint8_t> head) {
-      const std::string_view text = text_of(head);
-      const bool whole = head.size() < kHead;
-      // Of rows that are longer than that nothing is known: they are CSV's.
-      if (!whole && std::count(text.begin(), text.end(), '\n') < 2) return false;
-      return is_text(head) && (is_piped(path) ? text_format(text, whole, true) == std::string_view("text")
-                                              : without_compression(path).ends_with(".txt") &&
-                                                    !is_delimited_by_tabs(text, whole));
-    },
-    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(LineCutter::Of::text); }};
+MILLRACE_STREAM_FORMAT(text){"text", "plain text", 35, is_plain_text, []() -> std::unique_ptr<StreamCutter> {
+                               return std::make_unique<LineCutter>(LineCutter::Of::text);
+                             }};
 
 MILLRACE_STREAM_FORMAT(csv){
     "csv", "CSV or TSV", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },

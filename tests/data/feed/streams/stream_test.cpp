@@ -168,6 +168,20 @@ TEST_CASE("rows that are longer than the head of a stream are no plain text") {
   CHECK(open_stream("pipe:cat " + path)->format() == "csv");
 }
 
+TEST_CASE("texts in another code of bytes, or that begin with a brace, are streamed as they are read") {
+  const TempFolder folder;
+  const auto format = [&](const std::string& name, const std::string& content) {
+    put_file((folder.path() / name).string(), content);
+    return std::string(open_stream((folder.path() / name).string())->format());
+  };
+  CHECK(format("latin.txt", "Caf\xe9 ouvert\nd\xe9j\xe0 vu\nautre ligne\n") == "text");
+  CHECK(format("latin.csv", "name,n\nCaf\xe9,1\nth\xe9,2\n") == "csv");
+  CHECK(format("brace.txt", "{ brace text\nother\nthird one\n") == "text");
+  CHECK(format("rows.txt", "{\"a\": 1}\n{\"a\": 2}\n") == "text");
+  CHECK(format("rows.jsonl", "{\"a\": 1}\n{\"a\": 2}\n") == "jsonl");
+  CHECK(format("control.csv", "name,n\na\vb,1\nc,2\n") == "csv");
+}
+
 TEST_CASE("tars may follow each other, in one pipe and as several files") {
   const TempFolder folder;
   const std::string base = folder.path().string();
