@@ -87,6 +87,34 @@ def test_branches_of_different_lengths_are_bounded(agree):
     assert [len(each[0]) for each in seen] == [6, 2]
 
 
+def test_a_branch_that_does_not_fit_is_refused_only_where_it_is_taken(agree):
+    # As optimum merges decoders, whose first run has a cache of any length beside a mask without it.
+    text = """merged (bool[1] cached, float[batch,length] x, float[batch,past] before, float[batch,total] mask) => (float[p,q] y) {
+      y = If (cached) <
+        then_branch = then () => (float[p,q] a) { k = Concat<axis = 1>(before, x) a = Add(k, mask) },
+        else_branch = otherwise () => (float[p,q] b) { b = Add(x, mask) }>
+    }"""
+
+    def feed(cached, length, past, total):
+        sizes = {"x": length, "before": past, "mask": total}
+        return {"cached": np.array([cached]), **{name: np.random.rand(1, size).astype(np.float32) for name, size in sizes.items()}}
+
+    agree(text, [feed(False, 5, 1, 5), feed(True, 1, 5, 6), feed(False, 4, 3, 4)])
+    with pytest.raises(Exception, match="else_branch|then_branch|Add"):
+        agree(text, [feed(True, 5, 1, 5)])
+
+
+def test_a_branch_of_nothing_may_stand_beside_any(agree):
+    text = """merged (bool[1] cached, float[batch,2,length,4] x) => (float[p,q,r,s] y) {
+      y = If (cached) <
+        then_branch = then () => (float[p,q,r,s] a) { a = Constant<value = float[0,2,1,4] {}>() },
+        else_branch = otherwise () => (float[p,q,r,s] b) { b = Neg(x) }>
+    }"""
+    x = np.random.rand(3, 2, 5, 4).astype(np.float32)
+    agree(text, [{"cached": np.array([False]), "x": x}])
+    agree(text, [{"cached": np.array([True]), "x": x[:, :, :1]}])
+
+
 def test_a_loop_ends_when_its_condition_says_so(agree):
     text = """newton (float[3] a) => (float[3] root, int64 steps) {
       none = Constant<value = int64 {0}>()

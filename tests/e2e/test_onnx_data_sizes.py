@@ -90,6 +90,71 @@ def test_a_detector_gives_the_boxes_that_it_found(answers, millrace, tmp_path):
         assert np.allclose(np.reshape(said["boxes_found"], (-1, 7)), np.reshape(rows, (-1, 7)), atol=1e-5)
 
 
+def test_boxes_and_different_values_may_be_many(answers, tmp_path):
+    # As many as detectors of large pictures give: pairs of all with all would be 3e8.
+    random = np.random.default_rng(8)
+    corner, size = random.random((1, 17000, 2)) * 600, random.random((1, 17000, 2)) * 60 + 5
+    case = {"boxes": np.concatenate([corner, corner + size], -1).astype(np.float32), "scores": random.random((1, 1, 17000)).astype(np.float32)}
+    constants = [("most", number([300])), ("share", number([0.3], np.float32)), ("least", number([0.97], np.float32))]
+    boxes = [node("NonMaxSuppression", ["boxes", "scores", "most", "share", "least"], ["found"])]
+    save(tmp_path / "boxes.onnx", boxes, [("boxes", F, [1, "n", 4]), ("scores", F, [1, 1, "n"])], [("found", I, ["k", 3])], constants)
+    [said] = answers(tmp_path / "boxes.onnx", [case], build=False)
+    assert said["found"] == [[0, 0, i] for i in kept(case["boxes"][0], case["scores"][0, 0], 300, 0.3, 0.97)]
+    save(tmp_path / "unique.onnx", [node("Unique", ["x"], ["y", "", "which"])], [("x", I, ["n"])], [("y", I, ["k"]), ("which", I, ["n"])])
+    x = random.integers(-9000, 9000, 20000)
+    [said] = answers(tmp_path / "unique.onnx", [{"x": x}], build=False)
+    assert said["y"] == np.unique(x).tolist() and np.array_equal(np.array(said["y"])[said["which"]], x)
+
+
+def test_as_many_samples_as_are_found_are_resized_and_looked_up(answers, tmp_path):
+    nodes = [
+        node("Greater", ["s", "limit"], ["m"]),
+        node("Compress", ["x", "m"], ["a"], axis=0),
+        node("Resize", ["a", "", "scales"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        node("Compress", ["points", "m"], ["p"], axis=0),
+        node("Unsqueeze", ["p", "first"], ["grid"]),
+        node("GridSample", ["picture", "grid"], ["z"], align_corners=1),
+    ]
+    constants = [("limit", number(0.5, np.float32)), ("scales", number([1, 1, 2, 2], np.float32)), ("first", number([0, 1]))]
+    save(tmp_path / "m.onnx", nodes, [("x", F, ["n", 1, 2, 3]), ("s", F, ["n"]), ("points", F, ["n", 2]), ("picture", F, [1, 2, 3, 3])],
+         [("y", F, ["k", 1, 4, 6]), ("z", F, [1, 2, 1, "k"])], constants)
+    random = np.random.default_rng(9)
+    picture = random.standard_normal((1, 2, 3, 3)).astype(np.float32)
+    for n in (1, 6, 11):
+        case = {"x": random.standard_normal((n, 1, 2, 3)).astype(np.float32), "s": random.random(n).astype(np.float32),
+                "points": random.integers(-1, 2, (n, 2)).astype(np.float32), "picture": picture}
+        [said] = answers(tmp_path / "m.onnx", [case], build=n == 6)
+        chosen = case["s"] > 0.5
+        at = (case["points"][chosen] + 1).astype(int)
+        assert np.allclose(np.reshape(said["y"], (-1, 1, 4, 6)), case["x"][chosen].repeat(2, 2).repeat(2, 3))
+        assert np.allclose(np.reshape(said["z"], (1, 2, 1, -1)), picture[:, :, at[:, 1], at[:, 0]][:, :, None], atol=1e-5)
+
+
+def test_what_was_found_is_filled_up_to_a_fixed_number(answers, tmp_path):
+    # As detectors of TensorFlow end: pads of 20 - n.
+    nodes = [
+        node("Greater", ["s", "limit"], ["m"]),
+        node("Compress", ["x", "m"], ["a"], axis=0),
+        node("Shape", ["a"], ["shape"]),
+        node("Slice", ["shape", "zero", "one"], ["n"]),
+        node("Sub", ["twenty", "n"], ["rest"]),
+        node("Concat", ["zero", "zero", "rest", "zero"], ["pads"], axis=0),
+        node("Pad", ["a", "pads"], ["y"]),
+        node("Concat", ["rest", "three"], ["more"], axis=0),
+        node("ConstantOfShape", ["more"], ["none"]),
+        node("Concat", ["a", "none"], ["z"], axis=0),
+    ]
+    constants = [("limit", number(0.5, np.float32)), ("zero", number([0])), ("one", number([1])), ("twenty", number([20])), ("three", number([3]))]
+    save(tmp_path / "m.onnx", nodes, [("x", F, ["n", 3]), ("s", F, ["n"])], [("y", F, ["k", 3]), ("z", F, ["l", 3])], constants)
+    random = np.random.default_rng(10)
+    cases = [{"x": random.standard_normal((n, 3)).astype(np.float32), "s": random.random(n).astype(np.float32)} for n in (1, 7, 20)]
+    for case, said in zip(cases, answers(tmp_path / "m.onnx", cases, build=False)):
+        a = case["x"][case["s"] > 0.5]
+        wanted = np.concatenate([a, np.zeros((20 - len(a), 3))])
+        for name in ("y", "z"):
+            assert np.shape(said[name]) == (20, 3) and np.allclose(said[name], wanted, atol=1e-5)
+
+
 def test_what_is_chosen_is_computed_with(answers, tmp_path):
     nodes = [
         node("Greater", ["s", "limit"], ["m"]),

@@ -58,6 +58,13 @@ CASES = {
                                   "new": draw.normal(0, 1, (5000, 4)).astype(np.float32)}) for how in ("max", "min")},
     "scatter of the max of whole numbers": ([("ScatterND", ["x", "at", "new"], {"reduction": "max"})],
                                             {"x": draw.integers(-9, 9, (5, 3)), "at": np.int64([[0], [3], [0]]), "new": draw.integers(-9, 9, (3, 3))}),
+    # As point clouds are laid into pictures: whole columns, of which the last one counts.
+    "scatter of columns, some twice": ([("ScatterND", ["x", "at", "new"], {})],
+                                       {"x": draw.normal(0, 1, (2, 9, 8, 7)).astype(np.float32), "at": np.stack([draw.integers(0, 2, 40), draw.integers(-9, 9, 40)], 1),
+                                        "new": draw.normal(0, 1, (40, 8, 7)).astype(np.float32)}),
+    **{f"scatter of rows by {how}": ([("ScatterND", ["x", "at", "new"], {"reduction": how})],
+                                     {"x": draw.normal(0, 1, (6, 5)).astype(np.float32), "at": draw.integers(0, 6, (20, 1)), "new": draw.normal(0, 1, (20, 5)).astype(np.float32)})
+       for how in ("add", "max", "min", "mul")},
     "MatMulInteger of a batch": ([("MatMulInteger", ["a", "b"], {})], {"a": int8(2, 3, 4), "b": int8(4, 5)}),
     "MatMulInteger with points": ([("MatMulInteger", ["a", "b", "p", "q"], {})],
                                   {"a": int8(2, 3, 4), "b": int8(4, 5), "p": np.array(3, np.int8), "q": int8(5)}),
@@ -117,6 +124,19 @@ def test_results_are_those_of_onnx_runtime(millrace, tmp_path, name):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5 if name.startswith(("GridSample", "linear")) else 1e-6)
     else:
         assert (found == expected).all()
+
+
+def test_norms_of_several_results_go_by_the_batch_before_opset_14(millrace, tmp_path):
+    # As torch writes standardised weights at opset 11.
+    x = draw.normal(2, 3, (4, 3, 5, 6)).astype(np.float32)
+    constants = {"s": np.float32([1, 2, 3]), "b": np.float32([0, 1, 2]), "m": np.float32([0, 0, 0]), "v": np.float32([1, 1, 1])}
+    node = helper.make_node("BatchNormalization", ["x", *constants], ["y", "m1", "v1", "m2", "v2"], epsilon=1e-3)
+    model_of(tmp_path / "norm.onnx", [node], {"x": x}, (1, x.shape), constants, opset=11)
+    expected = onnxruntime.InferenceSession(tmp_path / "norm.onnx").run(None, {"x": x})[0]
+    np.save(tmp_path / "x.npy", x)
+    told = json.loads(millrace("predict", tmp_path / "norm.onnx", tmp_path / "x.npy", "--json").stdout)
+    np.testing.assert_allclose(np.reshape(told["y"], x.shape), expected, rtol=1e-4, atol=1e-5)
+    assert abs(expected[:, 0].mean()) < 1e-5
 
 
 def test_sums_of_products_of_bytes_are_exact(millrace, tmp_path):

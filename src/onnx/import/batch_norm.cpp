@@ -41,7 +41,9 @@ MILLRACE_ONNX_IMPORT(BatchNormalization) {
   const DType dtype = call.dtype(0);
   const auto as_x = [&](int k) { return call.b.cast(call[k], dtype); };
   if (onnx::Items by_batch; goes_by_batch(call, epsilon, by_batch)) return by_batch;
-  if (!call.learning && call.integer("training_mode", 0) != 0) {
+  // Before opset 14 a node of more than one result is one of training.
+  const bool trains = call.opset < 14 ? call.node.outputs.size() > 1 : call.integer("training_mode", 0) != 0;
+  if (!call.learning && trains) {
     // By the batch's own statistics; the running ones move towards these.
     const double momentum = call.number("momentum", 0.9);
     const Ints axes = ops::all_but_channels(call.rank(0));
@@ -53,7 +55,7 @@ MILLRACE_ONNX_IMPORT(BatchNormalization) {
     };
     const Value y = call.graph.add(
         "batch_norm_inference", {call[0], flat(mean), flat(variance), as_x(1), as_x(2)}, {{"eps", epsilon}});
-    return {y, moved(call[3], mean), moved(call[4], variance)};
+    return {y, moved(call[3], mean), moved(call[4], variance), flat(mean), flat(variance)};
   }
   return {call.graph.add("batch_norm_inference", {call[0], as_x(3), as_x(4), as_x(1), as_x(2)},
                          {{"eps", epsilon}})};

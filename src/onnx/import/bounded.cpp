@@ -78,14 +78,8 @@ Value running(ImportCall& call, std::string_view op, Value x, int64_t axis, doub
 }
 
 Chosen chosen(ImportCall& call, Value mask) {
-  const int64_t n = call.b.shape(mask)[0].size();
-  const Value ones = call.b.cast(mask, i64);
-  const Value sums = running(call, "add", ones, 0, 0, false);
-  const Value place =
-      call.b.select(mask, call.b.sub(sums, 1), call.fill(sums, static_cast<double>(n)));  // n: nowhere
-  const Value own = call.places({n}, 0);
-  return {call.graph.add("scatter_add", {call.fill(own, 0), place, own}, {{"axis", int64_t{0}}}),
-          call.b.sum(ones, {0}, false)};
+  const Value places = call.graph.add("nonzero", {mask});
+  return {call.b.reshape(places, call.b.shape(mask)), {places.node, 1}};
 }
 
 Value counts(ImportCall& call, const Shape& shape, int64_t axis, Value size) {

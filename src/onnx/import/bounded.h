@@ -51,7 +51,9 @@ Item expanded(ImportCall& call, const Item& item, const ImportCall::Said& said);
 /// `elementwise`: each element of the result is made of those at its place.
 Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run, bool elementwise);
 
-/// Whether an operator's results grow where its operands do: then bounds of these are bounds of them.
+/// Whether an operator's results grow where its operands do, or fall where these grow that falls() names:
+/// then bounds of these are bounds of them.
 bool grows(ImportCall& call);
+bool falls(const ImportCall& call, int k);
 
 }  // namespace millrace::onnx

@@ -69,6 +69,7 @@ const Names& by_sample() {
                               "ConvTranspose",
                               "DepthToSpace",
                               "Gemm",
+                              "GridSample",
                               "GlobalAveragePool",
                               "GlobalMaxPool",
                               "GroupNormalization",
@@ -77,6 +78,7 @@ const Names& by_sample() {
                               "LpPool",
                               "MaxPool",
                               "ArrayFeatureExtractor",
+                              "Resize",
                               "SpaceToDepth",
                               "TreeEnsemble",
                               "TreeEnsembleRegressor"};
@@ -129,7 +131,8 @@ class Carrier {
     const int first = bounded_[0];
     const int axis = call_.item(first).bounded_axis;
     const bool rois = op == "RoiAlign" && first >= 1;
-    if ((by_sample().contains(op) && first == 0 && axis == 0 && call_.integer("transA", 0) == 0) ||
+    const bool points = op == "GridSample" && first == 1 && axis > 0 && axis + 1 < rank(1);
+    if (points || (by_sample().contains(op) && first == 0 && axis == 0 && call_.integer("transA", 0) == 0) ||
         (rois && axis == 0) || (op == "Tile" && repeats_other_axes()))
       return alike(call_.items());
     const std::optional<Ints> axes = axes_of(call_, rank(first));
@@ -301,12 +304,16 @@ Items carried(ImportCall& call, const std::function<Items(ImportCall&)>& run, bo
   return Carrier(call, run, elementwise).result();
 }
 
+bool falls(const ImportCall& call, int k) {
+  return call.node.op_type == "Neg" || (call.node.op_type == "Sub" && k == 1);
+}
+
 bool grows(ImportCall& call) {
-  static const Names every = {"Add", "Concat", "Max", "Min", "Mul"};
+  static const Names every = {"Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub"};
   // Their other inputs say what is taken, or how.
   static const Names first = {"Cast",      "Div",        "Gather",    "Identity", "ReduceMax",
                               "ReduceMin", "ReduceProd", "ReduceSum", "Relu",     "Reshape",
-                              "Slice",     "Squeeze",    "Sub",       "Unsqueeze"};
+                              "Slice",     "Squeeze",    "Unsqueeze"};
   const std::string& op = call.node.op_type;
   if (!call.node.domain.empty()) return false;
   if (every.contains(op) || (op == "Where" && call.known(0))) return true;

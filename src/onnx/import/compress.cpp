@@ -30,23 +30,12 @@ MILLRACE_ONNX_IMPORT(Compress) {
 MILLRACE_ONNX_IMPORT(NonZero) {
   Value x = call.buffer(0);
   const Shape shape = call.b.shape(x);
-  const int64_t n = shape.count();
   if (call.bounded(0)) x = onnx::masked(call, x, call.item(0).bounded_axis, call.item(0).size, 0);
   if (!call.b.dtype(x).is_bool()) x = call.compare("not_equal", x, 0);
-  const onnx::Chosen found = onnx::chosen(call, call.b.reshape(x, {n}));
-  std::vector<Value> rows;
-  int64_t stride = n;
-  for (const Dim& dim : shape) {
-    const int64_t size = dim.size();
-    stride = size == 0 ? 1 : stride / size;
-    const Value place = call.b.binary(
-        "rem", call.b.binary("div", found.order, call.fill(found.order, static_cast<double>(stride))),
-        call.fill(found.order, static_cast<double>(std::max<int64_t>(1, size))));
-    rows.push_back(call.b.reshape(place, {1, n}));
+  if (shape.rank() == 0) {  // no coordinates, as many times as it is not 0
+    Array none(i64, {0, 1});
+    return {Item::bounded(call.constant(none), 1, call.b.cast(x, i64))};
   }
-  if (rows.empty()) {  // of a number: no coordinates, as many times as it is not 0
-    Array none(i64, {0, n});
-    return {Item::bounded(call.constant(none), 1, found.count)};
-  }
-  return {Item::bounded(call.concat(rows, 0), 1, found.count)};
+  const Value places = call.graph.add("nonzero", {x});
+  return {Item::bounded(places, 1, {places.node, 1})};
 }

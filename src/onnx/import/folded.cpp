@@ -113,6 +113,7 @@ void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
     sides.push_back(item.between ? *item.between : Item::Between{*known, *known});
     least[at].value = call.graph.constant(sides.back().least);
     most[at].value = call.graph.constant(sides.back().most);
+    if (falls(call, k)) std::swap(least[at].value, most[at].value);
   }
   if (any && call.node.op_type == "Equal" && call.node.domain.empty())
     if (const auto equal = decided(sides, call.graph.type(results[0].value).shape))

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
 
 #include "onnx/import/call.h"
 #include "ops/cond.h"
@@ -8,6 +11,7 @@ using namespace millrace;
 namespace {
 
 using onnx::Item;
+using onnx::Items;
 using Form = onnx::Item::Form;
 
 /// The results of both branches made alike, since a cond's have one type each: where they differ in one size
@@ -59,7 +63,14 @@ struct Branches {
       larger[at] = std::max(a.shape[at].size(), b.shape[at].size());
       axes.push_back(d);
     }
-    if (!axes.empty() && std::count(axes.begin(), axes.end(), axes[0]) != std::ssize(axes)) return false;
+    if (!axes.empty() && std::count(axes.begin(), axes.end(), axes[0]) != std::ssize(axes)) {
+      // Nothing has no size but the one that is 0: what merged decoders give for a cache that they do not
+      // make.
+      const Shape& none = a.shape.count() == 0 ? a.shape : b.shape;
+      if (a.shape.count() != 0 && b.shape.count() != 0) return false;
+      if (one.bounded_axis >= 0 || two.bounded_axis >= 0) return false;
+      axes = {static_cast<int>(std::find(none.begin(), none.end(), Dim(0)) - none.begin())};
+    }
     add_padded(one, larger, first);
     add_padded(two, larger, other);
     if (axes.empty()) return true;
@@ -69,6 +80,46 @@ struct Branches {
     return true;
   }
 };
+
+/// What stands for a branch that cannot be written, as the other one's results are: they are refused where it
+/// is taken. nullopt where that cannot be.
+std::optional<Items> refused(onnx::ImportCall& call, Graph& graph, bool then, const Items& other,
+                             const std::string& why) {
+  Value taken = ops::Build(graph).reshape(call.nested.look_up(call.node.inputs[0]).value, {});
+  if (!then) taken = graph.add("logical_not", {taken});
+  Items items;
+  for (Item item : other) {
+    if (item.form != Form::tensor) return std::nullopt;
+    const Type type = graph.type(item.value);
+    item.value =
+        graph.add("refuse", {taken}, {{"message", why}, {"shape", type.shape}, {"dtype", type.dtype}});
+    items.push_back(item);
+  }
+  return items;
+}
+
+/// The results of both branches. One that cannot be written, be it only for these sizes, is no reason to
+/// refuse the other: exporters merge models for different inputs in this way.
+std::pair<Items, Items> both_branches(onnx::ImportCall& call, Graph& graph, const onnx::GraphProto& then,
+                                      const onnx::GraphProto& otherwise) {
+  std::exception_ptr error;
+  std::string why;
+  const auto written = [&](const onnx::GraphProto& branch) -> std::optional<Items> {
+    try {
+      return call.nested.inline_nested(branch, {});
+    } catch (const InputError& e) {
+      if (error || call.learning) throw;
+      error = std::current_exception();
+      why = e.what();
+      return std::nullopt;
+    }
+  };
+  std::optional<Items> one = written(then), two = written(otherwise);
+  if (!one) one = refused(call, graph, true, *two, why);
+  if (!two) two = refused(call, graph, false, *one, why);
+  if (!one || !two) std::rethrow_exception(error);
+  return {*one, *two};
+}
 
 /// The mould, with the cond's results from `next` on.
 Item filled(const Item& mould, Value& next) {
@@ -101,8 +152,7 @@ MILLRACE_ONNX_IMPORT(If) {
   std::vector<Item> moulds;
   bool alike = true;
   onnx::ControlBody body = call.nested.body_of({}, [&](Graph& graph, std::span<const Value>) {
-    const onnx::Items one = call.nested.inline_nested(*then.graph, {}),
-                      two = call.nested.inline_nested(*otherwise.graph, {});
+    const auto [one, two] = both_branches(call, graph, *then.graph, *otherwise.graph);
     if (one.size() != two.size()) call.refuse("its branches give different numbers of values");
     Branches branches{graph, {}, {}};
     moulds.resize(one.size());

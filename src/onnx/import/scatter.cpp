@@ -25,16 +25,24 @@ Value multiplied(onnx::ImportCall& call, Value data, Value at, Value what) {
   return call.b.reshape(x, {size});
 }
 
-/// Updates at places of the flattened data; `places` i64, of the updates' shape. Where two updates have the
-/// same place, without a reduction, the last one counts, as with ONNX Runtime (the standard leaves it open).
-Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::string& reduction) {
-  const Shape shape = call.shape(0), flat{shape.count()}, many{call.b.shape(places).count()};
-  const Value data = call.b.reshape(call[0], flat), at = call.b.reshape(places, many),
-              what = call.b.reshape(updates, many);
-  const auto added = [&](Value base, Value x) {
-    return call.graph.add("scatter_add", {base, at, x}, {{"axis", int64_t{0}}});
-  };
-  if (reduction == "add") return call.b.reshape(added(data, what), shape);
+/// Updates of the data's rows of `width` elements, as `rows`, i64 [updates], says. Where two updates have the
+/// same row, without a reduction, the last one counts, as with ONNX Runtime (the standard leaves it open).
+Value scattered(onnx::ImportCall& call, Value rows, Value updates, int64_t width,
+                const std::string& reduction) {
+  const Shape shape = call.shape(0);
+  const int64_t many = call.b.shape(rows)[0].size(), all = shape.count();
+  const bool by_rows = width > 1 && (reduction == "add" || reduction == "none");
+  Value data = call.b.reshape(call[0], {all}), at = rows, what = call.b.reshape(updates, {many * width});
+  if (by_rows) {
+    data = call.b.reshape(data, {all / width, width});
+    what = call.b.reshape(what, {many, width});
+  } else if (width != 1) {
+    const Shape each{many, width};
+    const Value first = call.b.reshape(call.b.mul(rows, static_cast<double>(width)), {many, 1});
+    at = call.b.reshape(call.b.add(call.b.broadcast(first, each), call.places(each, 1)), {many * width});
+  }
+  if (reduction == "add")
+    return call.b.reshape(call.graph.add("scatter_add", {data, at, what}, {{"axis", int64_t{0}}}), shape);
   if (reduction == "max" || reduction == "min") {
     const Attributes attributes{{"least", reduction == "min"}};
     return call.b.reshape(call.graph.add("scatter_extreme", {data, at, what}, attributes), shape);
@@ -42,8 +50,9 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
   if (reduction == "mul") return call.b.reshape(multiplied(call, data, at, what), shape);
   if (reduction != "none") call.refuse("the reduction '" + reduction + "' is not known");
   // scatter_rows takes the first of equal places.
-  const int64_t count = many.count();
-  const Value turned = call.b.sub(call.scalar(i64, static_cast<double>(count - 1)), call.places(many, 0));
+  const Shape list = call.b.shape(at);
+  const Value turned =
+      call.b.sub(call.scalar(i64, static_cast<double>(list[0].size() - 1)), call.places(list, 0));
   const Value written =
       call.graph.add("scatter_rows", {data, call.gather(at, turned, 0), call.gather(what, turned, 0)});
   return call.b.reshape(written, shape);
@@ -125,8 +134,9 @@ Value with_block(onnx::ImportCall& call, const Ints& begin, const Ints& rows, bo
 }
 
 std::vector<Value> elements(onnx::ImportCall& call) {
-  const Value flat = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
-  return {scattered(call, flat, call[2], call.text("reduction", "none"))};
+  const Value places = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
+  const Value flat = call.b.reshape(places, {call.b.shape(places).count()});
+  return {scattered(call, flat, call[2], 1, call.text("reduction", "none"))};
 }
 
 }  // namespace
@@ -144,22 +154,15 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
     if (const auto begin = begin_of_block(call))
       return {with_block(call, *begin, places, reduction == "add")};
   const Shape rows(Ints(places.begin(), places.end() - 1));
-  Shape whole = rows;
-  int64_t inner = 1;
-  for (size_t d = depth; d < sizes.size(); ++d) inner *= sizes[d];
-  Value flat = call.b.broadcast(call.scalar(i64, 0), rows);
-  int64_t stride = inner;
+  int64_t width = 1, stride = 1;
+  for (size_t d = depth; d < sizes.size(); ++d) width *= sizes[d];
+  Value row = call.b.broadcast(call.scalar(i64, 0), rows);
   for (size_t d = depth; d-- > 0;) {
     const auto at = static_cast<int64_t>(d);
     const Value column = call.b.reshape(call.part(call[1], std::ssize(places) - 1, at, at + 1), rows);
-    flat =
-        call.b.add(flat, call.b.mul(counted_from_front(call, column, sizes[d]), static_cast<double>(stride)));
+    row =
+        call.b.add(row, call.b.mul(counted_from_front(call, column, sizes[d]), static_cast<double>(stride)));
     stride *= sizes[d];
   }
-  whole.emplace_back(inner);
-  Shape one = rows;
-  one.emplace_back(1);
-  const Value within = call.places(whole, -1);
-  return {scattered(call, call.b.add(call.b.reshape(flat, one), within), call.b.reshape(call[2], whole),
-                    reduction)};
+  return {scattered(call, call.b.reshape(row, {rows.count()}), call[2], width, reduction)};
 }

@@ -10,8 +10,9 @@
 
 using namespace millrace;
 
-TEST_CASE("scatter_rows, first_occurrence and top_k give on cpu the bits of ref, and are kernels there") {
-  for (const char* name : {"scatter_rows", "first_occurrence", "top_k"}) {
+TEST_CASE("operators that move or choose rows give on cpu the bits of ref, and are kernels there") {
+  for (const char* name :
+       {"scatter_rows", "first_occurrence", "top_k", "nonzero", "non_max_suppression", "unique", "refuse"}) {
     const Operator& op = get_operator(name);
     for (const Sample& sample : op.samples) {
       CAPTURE(describe(op, sample));

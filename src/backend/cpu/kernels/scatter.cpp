@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include <millrace/operator.h>
 
@@ -68,11 +69,19 @@ class Scatter : public ChunkedKernel {
     auto* const to = reinterpret_cast<float*>(out);
     if (how_ == How::adds) return add(indices, numbers, to, first, last);
     if (how_ != How::writes) return take_extremes(indices, numbers, to, first, last);
-    // From the last to the first: of equal indices the first one counts.
+    if (row_bytes_ == 4) return write(indices, rows, out, first, last, std::integral_constant<int64_t, 4>());
+    if (row_bytes_ == 8) return write(indices, rows, out, first, last, std::integral_constant<int64_t, 8>());
+    write(indices, rows, out, first, last, row_bytes_);
+  }
+
+  /// From the last to the first: of equal indices the first one counts. `bytes`: of a row.
+  template <typename Index, typename Bytes>
+  void write(const Index* indices, const char* rows, char* out, int64_t first, int64_t last,
+             Bytes bytes) const {
     for (int64_t i = count_; i-- > 0;) {
       const int64_t index = indices[i];
       if (index >= first && index < last)
-        std::memcpy(out + index * row_bytes_, rows + i * row_bytes_, static_cast<size_t>(row_bytes_));
+        std::memcpy(out + index * bytes, rows + i * bytes, static_cast<size_t>(bytes));
     }
   }
 
