@@ -23,13 +23,18 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> words
   return contains(words, lower_case(name));
 }
 
-/// A column that is called as targets are; "" for none.
+/// A column that is called as targets are; "" for none. First those that recipes without a column take, last
+/// what may also be a place.
 std::string named_target(const data::Dataset& samples) {
-  for (const data::Column& column : samples.columns())
-    if (data::names_class(lower_case(column.name)) ||
-        is_one_of(column.name, {"y", "price", "outcome", "score", "rating", "quality", "category", "survived",
-                                "species", "diagnosis", "income", "value"}))
-      return column.name;
+  const auto words = [](const std::string& name) {
+    return is_one_of(name, {"price", "outcome", "score", "rating", "quality", "category", "survived",
+                            "species", "diagnosis", "income", "value"});
+  };
+  const auto usual = [](const std::string& name) { return data::names_class(lower_case(name)); };
+  const auto letter = [](const std::string& name) { return is_one_of(name, {"y"}); };
+  for (const auto named : {+usual, +words, +letter})
+    for (const data::Column& column : samples.columns())
+      if (named(column.name)) return column.name;
   return {};
 }
 

@@ -190,6 +190,15 @@ TEST_CASE("a draft cuts off what makes one class several, and tests on what has 
   has(draft_recipe(path), "there is no column 'label'");
 }
 
+TEST_CASE("a draft predicts what a recipe without a column does") {
+  const TempFolder folder;
+  std::string csv = "x,y,target\n";
+  for (int i = 0; i < 60; ++i) csv += fmt::format("{}.5,{}.25,{}\n", i, i * 7 % 60, i % 2 ? "1.0" : "0.0");
+  const std::string text = draft_recipe(write_data(folder, "t.csv", csv));
+  CAPTURE(text);
+  CHECK(text.find("column = \"target\"") != std::string::npos);
+}
+
 TEST_CASE("a draft for little data trains on some of it") {
   const TempFolder folder;
   for (const int rows : {2, 12}) {

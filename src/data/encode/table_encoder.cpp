@@ -50,14 +50,6 @@ T named_at(const nlohmann::json& dense, const char* key, const std::array<const 
   fail<InputError>("the encoding of columns is damaged: it has {} of '{}'", what, name);
 }
 
-/// A code as training called it, where a column of numbers is one of texts here: "07" is "7".
-std::string code_text(std::string_view text) {
-  int64_t integer = 0;
-  double real = 0;
-  if (csv_integer(text, integer)) return std::to_string(integer);
-  return csv_real(text, real) ? fmt::format("{}", real) : std::string(text);
-}
-
 /// What a column of numbers holds, as it is written there.
 std::string kind_of(const TableDense& column) {
   using Reads = TableDense::Reads;
@@ -108,25 +100,30 @@ std::string shown(const ColumnValues& values, size_t i) {
 }
 
 /// The ids of the values of a column, which stand `width` apart.
-void read_ids(const ColumnValues& values, const TableCategory& category, const TextIds& vocabulary,
-              int64_t hash_ids, int64_t* to, size_t width) {
+void read_ids(const ColumnValues& values, const TableState& state, size_t category, int64_t* to,
+              size_t width) {
+  const TextIds &vocabulary = state.ids[category], &by_number = state.number_ids[category];
+  const bool text_column = values.kind == ColumnKind::text;
   std::string made;
   for (size_t i = 0; i < values.size(); ++i, to += width) {
     const bool there = values.has(i);
     std::string_view text;
-    if (there && values.kind == ColumnKind::text)
+    if (there && text_column)
       text = values.contents[i];
     else if (there)
       text = made = category_text(values, i);
-    if (there && values.kind == ColumnKind::text && category.numbers) text = made = code_text(text);
+    if (there && text_column && state.categories[category].numbers) text = made = code_text(text);
     if (is_missing_text(text)) text = {};
-    if (hash_ids > 0) {
+    if (state.hash_ids > 0) {
       if (const int truth = boolean_of(text); truth >= 0) text = truth > 0 ? "true" : "false";
-      *to = text.empty() ? 0 : 1 + murmur3_32(text) % (hash_ids - 1);
+      *to = text.empty() ? 0 : 1 + murmur3_32(text) % (state.hash_ids - 1);
       continue;
     }
-    const auto at = vocabulary.find(text);
-    *to = at == vocabulary.end() ? 0 : at->second;
+    *to = 0;
+    if (const auto at = vocabulary.find(text); at != vocabulary.end())
+      *to = at->second;
+    else if (const auto like = by_number.find(text); !text_column && like != by_number.end())
+      *to = like->second;
   }
 }
 
@@ -179,8 +176,7 @@ void TableEncoder::read_raw(const Dataset& dataset, int64_t first, int64_t count
     }
     ++c;
   }
-  for (size_t k = 0; k < categories; ++k)
-    read_ids(values[c++], state_->categories[k], state_->ids[k], state_->hash_ids, ids + k, categories);
+  for (size_t k = 0; k < categories; ++k) read_ids(values[c++], *state_, k, ids + k, categories);
 }
 
 std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const {

@@ -4,19 +4,33 @@
 #include <limits>
 
 #include "base/contains.h"
+#include "base/format.h"
 #include "base/words.h"
+#include "data/formats/csv_scan.h"
 #include "data/table/booleans.h"
 
 namespace millrace::data {
 
 void TableState::index() {
   ids.clear();
+  number_ids.clear();
   for (const TableCategory& category : categories) {
     ids.emplace_back();
-    for (size_t i = 0; i < category.vocabulary.size(); ++i)
-      ids.back().emplace(category.vocabulary[i], static_cast<int64_t>(i) + 1);
+    number_ids.emplace_back();
+    for (size_t i = 0; i < category.vocabulary.size(); ++i) {
+      const std::string& text = category.vocabulary[i];
+      ids.back().emplace(text, static_cast<int64_t>(i) + 1);
+      if (!category.numbers) number_ids.back().emplace(code_text(text), static_cast<int64_t>(i) + 1);
+    }
     add_booleans(ids.back());
   }
+}
+
+std::string code_text(std::string_view text) {
+  int64_t integer = 0;
+  double real = 0;
+  if (csv_integer(text, integer)) return std::to_string(integer);
+  return csv_real(text, real) ? fmt::format("{}", real) : std::string(text);
 }
 
 std::span<const std::string_view> missing_texts() {

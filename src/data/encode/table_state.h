@@ -23,6 +23,8 @@ struct TableState {
   std::vector<TableColumn> decisions;  // what learning decided
   // Made from the above.
   std::vector<TextIds> ids;  // of each category
+  // Of those learnt from texts, by the number that a text is, as formats with numbers give it: of "1.0", "1".
+  std::vector<TextIds> number_ids;
 
   void index();
 };
@@ -31,6 +33,9 @@ struct TableState {
 bool is_missing_text(std::string_view text);
 /// 1 for "yes", "true", "t" … in any letters, 0 for "no", "false" …; -1 for all else.
 int yes_or_no(std::string_view text);
+
+/// A code as a column of numbers has it: of "07" and "7.0", "7"; other texts as they are.
+std::string code_text(std::string_view text);
 
 /// Of dates that are whole numbers, as Parquet and Arrow have them.
 constexpr double microseconds_a_day = 86400e6;

@@ -456,6 +456,37 @@ TEST_CASE("rows to predict are read as training read them, whatever a few rows l
   CHECK(encoder.bad_cells(*table).empty());
 }
 
+TEST_CASE("codes that were learnt as they are written are found where they are numbers") {
+  const TempFolder folder;
+  std::string csv = "code;x\n";
+  for (int i = 0; i < 30; ++i) csv += fmt::format("{};{}\n", i % 3 == 0 ? "" : i % 3 == 1 ? "1.0" : "07", i);
+  TableOptions options;
+  options.categories = {"code"};
+  OpenOptions written;
+  written.texts = {"code"};
+  write_file(folder / "t.csv", csv);
+  const TableEncoder encoder = TableEncoder::learn(*open_dataset(folder / "t.csv", written), options);
+  const auto name_of = [&](double code) {
+    const auto set =
+        memory_dataset("m", {{"code", ColumnKind::real}, {"x", ColumnKind::real}}, {{code, 1.0}});
+    double number = 0;
+    int64_t id = 0;
+    encoder.read_raw(*set, 0, 1, &number, &id);
+    return id == 0 ? std::string() : encoder.categories()[0].vocabulary.at(static_cast<size_t>(id) - 1);
+  };
+  CHECK(name_of(1.0) == "1.0");
+  CHECK(name_of(7.0) == "07");
+  CHECK(name_of(2.0).empty());
+  // A text is what is written.
+  write_file(folder / "few.csv", std::string("code;x\n7;1\n07;2\n"));
+  const auto few = open_dataset(folder / "few.csv", written);
+  double numbers[2];
+  int64_t ids[2];
+  encoder.read_raw(*few, 0, 2, numbers, ids);
+  CHECK(ids[0] == 0);
+  CHECK(ids[1] != 0);
+}
+
 TEST_CASE("numbers are also told by where they stand among ranges of equally many rows") {
   const TempFolder folder;
   std::string text = "amount,flag,none,way\n";
