@@ -121,12 +121,14 @@ int run_diff(const DiffArguments& a) {
   std::vector<train::MeasuredSide> measured;
   for (const train::Side& side : sides) measured.emplace_back(side, a.data, observer);
   const std::vector<std::string> doubts = doubts_of(sides);
-  progress.finish();
   std::vector<Json> pairs;
   for (size_t i = 1; i < sides.size(); ++i) {
     const auto recipe = train::recipe_differences(sides[0], sides[i]);
     const auto origin = train::origin_differences(sides[0], sides[i]);
-    const auto metrics = train::MeasuredSide::compare(measured[0], measured[i]);
+    const auto metrics = train::MeasuredSide::compare(
+        measured[0], measured[i],
+        [&](int64_t done, int64_t all) { progress.count("comparing: ", done, all, "metrics"); });
+    progress.finish();
     if (a.json) {
       std::vector<Json> list;
       for (const auto& each : metrics) list.push_back(metric_json(each));

@@ -42,22 +42,27 @@ void BinnedScores::settle() {
   settled_ = bins_.size();
 }
 
+void BinnedScores::settle_full() {
+  if (bins_.size() - settled_ >= room_) settle();
+}
+
 void BinnedScores::add(double score, bool positive) {
   if (std::isnan(score)) {
     nan_ = true;
     return;
   }
   bins_.push_back({place_of(score) >> shift_, {positive ? 1 : 0, positive ? 0 : 1}});
-  if (bins_.size() - settled_ >= room_) settle();
+  settle_full();
 }
 
 void BinnedScores::merge(const BinnedScores& other) {
   nan_ |= other.nan_;
   for (const int wider = std::max(shift_, other.shift_); shift_ < wider; ++shift_)
     for (Bin& bin : bins_) bin.at >>= 1;
-  for (const Bin& bin : other.bins_) bins_.push_back({bin.at >> (shift_ - other.shift_), bin.tally});
-  settled_ = 0;
-  settle();
+  for (const Bin& bin : other.bins_) {
+    bins_.push_back({bin.at >> (shift_ - other.shift_), bin.tally});
+    settle_full();
+  }
 }
 
 std::vector<Tally> BinnedScores::descending() const {

@@ -31,10 +31,12 @@ class BinnedScores {
   };
   /// Sorts in what was added, and makes bins wider until they fit.
   void settle();
+  /// That, once as much was added as there is room for.
+  void settle_full();
 
   size_t room_;
   int shift_ = 0;
-  size_t settled_ = 0;     // of bins_: in ascending order, one each
+  size_t settled_ = 0;     // of bins_: in ascending order
   std::vector<Bin> bins_;  // then scores as they came
   bool nan_ = false;
 };

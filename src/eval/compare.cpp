@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 
 namespace millrace::eval {
 namespace {
@@ -75,13 +76,15 @@ Difference compare_rows(const Seeds& first, const Seeds& second, size_t metric, 
     if (any.rows_in(group) > 0) filled.push_back(group);
   if (filled.size() < least_groups) return made;
   std::mt19937_64 random(1);
-  std::vector<double> differences;
-  for (size_t draw = 0; draw < draws; ++draw) {
-    std::fill(times.begin(), times.end(), 0);
-    for (size_t i = 0; i < filled.size(); ++i) ++times[filled[random() % filled.size()]];
-    const double difference = mean_resampled(second, other, times) - mean_resampled(first, metric, times);
-    if (std::isfinite(difference)) differences.push_back(difference);
-  }
+  std::vector<std::vector<int>> drawn(draws, std::vector<int>(times.size(), 0));
+  for (std::vector<int>& each : drawn)
+    for (size_t i = 0; i < filled.size(); ++i) ++each[filled[random() % filled.size()]];
+  std::vector<double> differences(draws);
+  parallel_for(static_cast<int64_t>(draws), 0, [&](int64_t draw) {
+    const auto at = static_cast<size_t>(draw);
+    differences[at] = mean_resampled(second, other, drawn[at]) - mean_resampled(first, metric, drawn[at]);
+  });
+  std::erase_if(differences, [](double difference) { return !std::isfinite(difference); });
   // A metric that many draws leave undefined (no row of a class) has no interval.
   if (differences.size() < draws * 9 / 10) return made;
   std::sort(differences.begin(), differences.end());

@@ -169,13 +169,16 @@ std::optional<size_t> place_of(const eval::Measurement& in, const eval::MetricKi
 
 }  // namespace
 
-std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, const MeasuredSide& second) {
+std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, const MeasuredSide& second,
+                                                    const Compared& compared) {
   const State &a = *first.state_, &b = *second.state_;
   const MeasuredRun &run = a.runs.front(), &other = b.runs.front();
   if (run.print.digest != other.print.digest)
     fail<InputError>("{} and {} are tested on other rows ({}, {}): --data DATA measures both on the same",
                      run.path, other.path, run.data, other.data);
   std::vector<MetricDifference> found;
+  int64_t done = 0, all = 0;
+  for (const auto& [prefix, measured] : run.outputs) all += std::ssize(measured.kinds());
   for (const auto& [prefix, measured] : run.outputs) {
     const eval::Measurement* const beside = State::find(other, prefix);
     if (!beside) continue;
@@ -185,6 +188,7 @@ std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, c
     for (size_t i = 0; i < measured.kinds().size(); ++i) {
       const eval::MetricKind& kind = *measured.kinds()[i];
       const auto place = place_of(*beside, &kind);
+      if (compared) compared(done++, all);
       if (!place) continue;
       MetricDifference each{prefix + kind.name, kind.share, kind.higher_is_better, {}, {}, {}};
       each.rows = eval::compare_rows(a.seeds(prefix), b.seeds(prefix), i, *place);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,9 +52,12 @@ class MeasuredSide {
   int64_t rows() const;
   const std::string& data() const;
 
+  /// Metrics that are done, and all.
+  using Compared = std::function<void(int64_t done, int64_t all)>;
   /// Of the metrics that both report. InputError, with the reason, when they were not measured on the same
   /// rows, or have no metric in common.
-  static std::vector<MetricDifference> compare(const MeasuredSide& first, const MeasuredSide& second);
+  static std::vector<MetricDifference> compare(const MeasuredSide& first, const MeasuredSide& second,
+                                               const Compared& compared = {});
 
  private:
   struct State;
