@@ -166,9 +166,7 @@ struct Program::Impl {
     if (array.type() != type)
       fail<TypeError>("input '{}' has type {}, the array given for it {}", input_name(i), type.str(),
                       array.type().str());
-    if (!compiled.device->reads(array))
-      fail<TypeError>("input '{0}' lies on '{1}', and the program runs on '{2}': to_device(array, \"{2}\")",
-                      input_name(i), device_of(array), compiled.device->name);
+    compiled.device->require_readable(array, input_name(i));
   }
 
   /// What is written in place of one input must not be read as another.

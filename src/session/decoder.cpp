@@ -53,7 +53,10 @@ struct Decoder::Impl {
   Impl(std::shared_ptr<const DecodeModel> given, const DecoderOptions& options)
       : model(std::move(given)), file(model ? model->require_unchanged : nullptr) {
     if (!model || !model->graph) fail<InputError>("a decoder's model lacks its graph");
-    if (options.rows < 1) fail<InputError>("a decoder of {} rows: at least 1", options.rows);
+    constexpr int64_t most_rows = 1 << 20;
+    if (options.rows < 1 || options.rows > most_rows)
+      fail<InputError>("a decoder of {} rows: at least 1, at most {}", options.rows, most_rows);
+    if (options.memory < 0) fail<InputError>("{} bytes of memory for keys and values", options.memory);
     longest = options.longest == 0 ? model->longest : options.longest;
     if (longest < 1 || longest > model->longest)
       fail<InputError>("sequences of {} tokens: the model takes from 1 to {}", longest, model->longest);
@@ -82,6 +85,12 @@ struct Decoder::Impl {
     return types;
   }
 
+  const Row& row(int64_t number) const {
+    if (number < 0 || number >= static_cast<int64_t>(rows.size()))
+      fail<InputError>("row {}: the decoder has {} rows", number, rows.size());
+    return rows[static_cast<size_t>(number)];
+  }
+
   Program& program(int64_t count, int64_t tokens, bool every) {
     const auto key = std::make_tuple(count, tokens, every);
     if (const auto found = programs.find(key); found != programs.end()) return found->second;
@@ -105,8 +114,7 @@ struct Decoder::Impl {
     std::vector<char> named(rows.size(), 0);
     int64_t wanted = 0;
     for (const NewTokens& add : given) {
-      if (add.row < 0 || add.row >= static_cast<int64_t>(rows.size()))
-        fail<InputError>("row {}: the decoder has {} rows", add.row, rows.size());
+      const Row& own = row(add.row);
       if (std::exchange(named[static_cast<size_t>(add.row)], 1))
         fail<InputError>("row {} is named twice", add.row);
       if (add.tokens.empty()) fail<InputError>("row {} gets no tokens: leave it out of the step", add.row);
@@ -114,13 +122,12 @@ struct Decoder::Impl {
         if (token < 0 || token >= model->vocabulary)
           fail<InputError>("row {}: there is no token {}: the model knows {}", add.row, token,
                            model->vocabulary);
-      const Row& row = rows[static_cast<size_t>(add.row)];
-      const int64_t length = row.length + static_cast<int64_t>(add.tokens.size());
+      const int64_t length = own.length + static_cast<int64_t>(add.tokens.size());
       if (length > longest)
         fail<InputError>(
             "row {} would have {} tokens, and {} is the most: clear it and begin with its last ones", add.row,
             length, longest);
-      wanted += pages_for(length) - static_cast<int64_t>(row.pages.size());
+      wanted += pages_for(length) - static_cast<int64_t>(own.pages.size());
     }
     if (wanted > static_cast<int64_t>(free.size()))
       fail<InputError>(
@@ -240,10 +247,11 @@ int64_t Decoder::rows() const { return static_cast<int64_t>(impl_->rows.size());
 int64_t Decoder::longest() const { return impl_->longest; }
 int64_t Decoder::capacity() const { return impl_->pages * decode_page; }
 int64_t Decoder::vocabulary() const { return impl_->model->vocabulary; }
-int64_t Decoder::length(int64_t row) const { return impl_->rows.at(static_cast<size_t>(row)).length; }
+int64_t Decoder::length(int64_t row) const { return impl_->row(row).length; }
 
 void Decoder::clear(int64_t row) {
-  Impl::Row& own = impl_->rows.at(static_cast<size_t>(row));
+  (void)impl_->row(row);
+  Impl::Row& own = impl_->rows[static_cast<size_t>(row)];
   impl_->free.insert(impl_->free.end(), own.pages.rbegin(), own.pages.rend());
   own = {};
 }

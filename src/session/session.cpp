@@ -50,7 +50,7 @@ class Running {
 };
 
 /// Binds the arrays given; copies those that have to be filled up.
-void bind(Context& context, std::span<const Array> inputs) {
+void bind(Context& context, std::span<const Array> inputs, const SessionModel& model) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int at = static_cast<int>(i);
     Array& bound = context.program.input(at);
@@ -58,6 +58,9 @@ void bind(Context& context, std::span<const Array> inputs) {
       bound = inputs[i];
       continue;
     }
+    device_named(model.compile.target).require_readable(inputs[i], model.inputs[i].name);
+    if (inputs[i].empty() && inputs[i].type().shape.count() > 0)
+      fail<TypeError>("input '{}' is an array without memory", model.inputs[i].name);
     Array& filled = context.filled[i];
     if (filled.empty()) filled = Array(bound.type());
     const auto given = static_cast<size_t>(inputs[i].bytes());
@@ -218,7 +221,7 @@ struct Session::Impl {
     const std::shared_ptr<const Asked> asked = ask(inputs);
     Executables::Lease lease = executables.take(asked->run);
     Program& program = (*lease).program;
-    bind(*lease, inputs);
+    bind(*lease, inputs, model);
     std::vector<Array> results = place_results(*lease, inputs, place, asked->sizes, asked->run);
     const Running now(running);
     program.set_threads(threads > 0 ? std::max(threads / now.count(), 1) : 0);
@@ -231,6 +234,7 @@ struct Session::Impl {
 
 Session::Session(SessionModel model, const SessionOptions& options) {
   if (!model.graph) fail<InputError>("a session's model lacks its graph");
+  if (model.inputs.empty()) fail<InputError>("a session's model has no inputs");
   require_first(model);
   if (options.executables < 1)
     fail<InputError>("a session cannot keep {} executables: at least 1", options.executables);

@@ -99,8 +99,15 @@ std::string device_of(const Array& array) {
   return device ? device->name : kHost;
 }
 
+void Device::require_readable(const Array& array, std::string_view input) const {
+  if (!reads(array))
+    fail<TypeError>("input '{0}' lies on '{1}', and the program runs on '{2}': to_device(array, \"{2}\")",
+                    input, device_of(array), name);
+}
+
 Array to_device(const Array& array, const std::string& device) {
   const Device& to = device_named(device);
+  if (array.empty()) return array;
   if (place_of(array) == (to.own_memory ? &to : nullptr)) return array;
   Array moved = to.allocate(array.type());
   copy_in_parts(to.context().threads(), moved.data(), array.data(), static_cast<size_t>(array.bytes()));

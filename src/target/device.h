@@ -35,6 +35,8 @@ struct Device {
   Array allocate(const Type& type) const;
   /// Whether its programs may read and write where an array lies: its own memory and the host's.
   bool reads(const Array& array) const;
+  /// TypeError when it does not; `input`: the name of what a program is given.
+  void require_readable(const Array& array, std::string_view input) const;
 };
 
 /// InputError names those that there are.

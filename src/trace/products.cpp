@@ -1,4 +1,7 @@
 // Products and pooling of tensors.
+#include <numeric>
+#include <utility>
+
 #include "base/format.h"
 #include "trace/functions.h"
 #include "trace/node.h"
@@ -10,7 +13,13 @@ using trace::unary;
 Tensor matmul(const In& a, const Tensor& b, bool transpose_a, bool transpose_b) {
   const int rank = a.tensor.rank();
   const Attributes attributes = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}};
-  if (b.rank() == 2 && rank > 2 && !transpose_a) {
+  if (b.rank() == 2 && rank > 2 && transpose_a) {
+    std::vector<int64_t> turned(static_cast<size_t>(rank));
+    std::iota(turned.begin(), turned.end(), int64_t{0});
+    std::swap(turned[turned.size() - 2], turned.back());
+    return matmul({transpose(a, turned), a.where}, b, false, transpose_b);
+  }
+  if (b.rank() == 2 && rank > 2) {
     // One product of all rows.
     const Shape& from = a.tensor.shape();
     Shape shape(from.begin(), from.end() - 1);

@@ -54,7 +54,10 @@ Tensor broadcast_to(const In& a, const Shape& shape) {
 }
 
 Tensor transpose(const In& a, const std::vector<int64_t>& permutation) {
-  return unary("transpose", a, {{"permutation", permutation}});
+  std::vector<int64_t> from_front = permutation;
+  for (int64_t& axis : from_front)
+    if (axis < 0) axis += a.tensor.rank();
+  return unary("transpose", a, {{"permutation", from_front}});
 }
 
 Tensor slice(const In& a, int axis, int64_t start, int64_t end) {

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/table/select.h"
 #include "task/calibrate.h"
 #include "task/calibrated.h"
 #include "task/evaluate.h"
@@ -117,10 +118,6 @@ class PredictionRows {
   Predictions made_;
 };
 
-void require_set(const std::shared_ptr<const data::Dataset>& samples) {
-  if (!samples) fail<InputError>("the data set is none: its pointer is null");
-}
-
 /// The same for all ways to name a file, or a folder.
 std::string place_of(const std::string& data) {
   std::error_code error;
@@ -220,7 +217,7 @@ data::Feed& Run::tests(const std::string& data) {
 }
 
 data::Feed& Run::tests(const std::shared_ptr<const data::Dataset>& samples) {
-  require_set(samples);
+  data::require_set(samples);
   return state_->open_tests("", samples);
 }
 
@@ -301,7 +298,7 @@ Predictions Run::predict(const std::vector<std::string>& samples) {
 
 Predictions Run::predict(const std::shared_ptr<const data::Dataset>& samples) {
   State& s = *state_;
-  require_set(samples);
+  data::require_set(samples);
   PredictionRows rows(s.task);
   const auto opened = task::as_opened(s.task, samples);
   task::predict_samples(s.predicting(false), s.task, opened,

@@ -296,6 +296,11 @@ TEST_CASE("schedules follow PyTorch's and the papers'") {
   CHECK(root(15) == doctest::Approx(0.25));
   CHECK(optim::cosine_restarts(0.5, 4, 1)(400000001) == doctest::Approx(optim::cosine(0.5, 4)(1)));
   CHECK_THROWS_AS(optim::polynomial(1, 10, -1), InputError);
+  CHECK_THROWS_AS(optim::constant(NAN), InputError);
+  CHECK_THROWS_AS(optim::constant(-1), InputError);
+  CHECK_THROWS_AS(optim::cosine(1, 9, NAN), InputError);
+  CHECK_THROWS_AS(optim::step_decay(1, 2, INFINITY), InputError);
+  CHECK_THROWS_AS(optim::warm_up(optim::constant(1), -5), InputError);
   CHECK_THROWS_AS(optim::cosine_restarts(1, 4, 0.5), InputError);
 }
 

@@ -190,6 +190,12 @@ TEST_CASE("what a decoder cannot do is said, and changes nothing") {
   decoder.step({{0, ids}});
   refused({}, "no rows");
   refused({{2, ids}}, "row 2: the decoder has 2 rows");
+  for (const int64_t row : {int64_t{2}, int64_t{-1}}) {
+    CHECK_THROWS_WITH_AS((void)decoder.length(row), doctest::Contains("the decoder has 2 rows"), InputError);
+    CHECK_THROWS_WITH_AS(decoder.clear(row), doctest::Contains("the decoder has 2 rows"), InputError);
+  }
+  CHECK_THROWS_AS(Decoder(decode, {.rows = int64_t{1} << 60}), InputError);
+  CHECK_THROWS_AS(Decoder(decode, {.rows = 1, .memory = -1}), InputError);
   refused({{1, ids}, {1, ids}}, "row 1 is named twice");
   refused({{1, {}}}, "row 1 gets no tokens");
   refused({{1, wrong}}, "there is no token 50: the model knows 50");

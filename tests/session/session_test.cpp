@@ -449,6 +449,15 @@ TEST_CASE("a session says what does not fit") {
   CHECK_THROWS_AS((void)session.run({{Array(i64, {2, kColumns})}}), TypeError);
   CHECK_THROWS_AS(Session(session_mlp(), {.executables = 0}), InputError);
   CHECK_THROWS_AS(Session(SessionModel{}), InputError);
+  SessionModel without = session_mlp();
+  without.inputs.clear();
+  CHECK_THROWS_WITH_AS(Session(std::move(without)), doctest::Contains("has no inputs"), InputError);
+  // Also of a batch that is filled up.
+  for (const int64_t batch : {4, 5}) {
+    const Array nothing(Type{f32, {batch, kColumns}}, nullptr, nullptr);
+    CHECK_THROWS_WITH_AS((void)session.run({{nothing}}), doctest::Contains("is an array without memory"),
+                         TypeError);
+  }
   SessionModel turned = session_mlp();
   turned.independent = {"batch"};
   turned.outputs[0].type.shape = {kClasses, Dim::named("batch")};

@@ -125,6 +125,7 @@ TEST_CASE("arrays know their device, and move") {
     Program program = Program::compile(device_graph());
     CHECK_THROWS_AS(program.bind_input(0, to_device(device_numbers({64, 128}, 3), "three")), TypeError);
   }
+  CHECK(to_device(Array(Type{f32, {2}}, nullptr, nullptr), "three").empty());
   CHECK_THROWS_AS((void)to_device(here, "nowhere"), InputError);
 }
 

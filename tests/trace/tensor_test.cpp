@@ -8,6 +8,7 @@
 #include <millrace/tensor.h>
 
 #include "autodiff/gradient.h"
+#include "support/codegen_support.h"
 #include "trace/compiled_segment.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
@@ -114,6 +115,17 @@ TEST_CASE("operations know a call's place from a layer's name, whatever it looks
     CHECK(layers[static_cast<int>(phase)] > 0);
   }
   CHECK(Graph::parse(graph.str()) == graph);
+}
+
+TEST_CASE("axes count from the end, and one matrix is multiplied with all of a stack, turned or not") {
+  const Tensor x(random_array({f32, {2, 3, 4}}, 1)), w(random_array({f32, {3, 5}}, 2));
+  CHECK(transpose(x, {-1, 0, 1}).to_array().identical(transpose(x, {2, 0, 1}).to_array()));
+  const Array all = matmul(x, w, true).to_array();
+  CHECK(all.shape() == Shape{2, 4, 5});
+  for (int i = 0; i < 2; ++i) {
+    const Array one = matmul(transpose(select_index(x, 0, i), {1, 0}), w).to_array();
+    for (int64_t k = 0; k < one.count(); ++k) CHECK(all.at(20 * i + k) == doctest::Approx(one.at(k)));
+  }
 }
 
 TEST_CASE("wrong operands are reported at once, with the operator, the types and the place") {

@@ -218,7 +218,12 @@ std::vector<int64_t> chosen(const Dataset& dataset, const Query& query) {
   fail<InputError>("{}: no sample matches the condition {}", dataset.path(), query.text());
 }
 
+void require_set(const std::shared_ptr<const Dataset>& dataset) {
+  if (!dataset) fail<InputError>("the data set is none: its pointer is null");
+}
+
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples) {
+  require_set(dataset);
   for (const int64_t sample : samples)
     if (sample < 0 || sample >= dataset->count())
       fail<InputError>("{}: there is no sample {}, only {}", dataset->path(), sample, dataset->count());
@@ -226,13 +231,15 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, st
 }
 
 std::shared_ptr<const Dataset> where(std::shared_ptr<const Dataset> dataset, std::string_view condition) {
+  require_set(dataset);
   std::vector<int64_t> samples = chosen(*dataset, Query::parse(condition));
   return select(std::move(dataset), std::move(samples));
 }
 
 std::shared_ptr<const Dataset> slice(std::shared_ptr<const Dataset> dataset, int64_t first, int64_t count) {
+  require_set(dataset);
   if (first < 0 || count < 0 || first > dataset->count() - count)
-    fail<InputError>("{}: there are no samples {} to {}, only {}", dataset->path(), first, first + count - 1,
+    fail<InputError>("{}: there are no {} samples from {} on, only {}", dataset->path(), count, first,
                      dataset->count());
   return std::make_shared<Slice>(std::move(dataset), first, count);
 }

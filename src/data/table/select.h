@@ -11,6 +11,9 @@
 
 namespace millrace::data {
 
+/// InputError when it is null.
+void require_set(const std::shared_ptr<const Dataset>& dataset);
+
 /// The samples of a data set that a condition is true for, in order. `label` means the column of classes
 /// (cls, class, target) where none is called so. InputError, showing the place, when a column is unknown, not
 /// small, or compared with what it cannot be.

@@ -3,6 +3,7 @@
 namespace millrace::optim {
 
 Schedule constant(double lr) {
+  check_rates({lr});
   return [lr](int64_t) { return lr; };
 }
 

@@ -4,6 +4,7 @@ namespace millrace::optim {
 
 Schedule cosine(double lr, int64_t total, double last) {
   check_total(total);
+  check_rates({lr, last});
   return [=](int64_t step) {
     return step >= total ? last
                          : cosine_between(lr, last, static_cast<double>(step) / static_cast<double>(total));

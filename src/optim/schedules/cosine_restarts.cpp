@@ -7,6 +7,7 @@ namespace millrace::optim {
 
 Schedule cosine_restarts(double lr, int64_t first, double times, double last) {
   check_total(first);
+  check_rates({lr, last});
   if (!(times >= 1 && std::isfinite(times)))
     fail<InputError>(
         "a cycle of a schedule with restarts is at least as long as the one before, not {} times", times);

@@ -7,6 +7,7 @@ namespace millrace::optim {
 
 Schedule inverse_sqrt(double lr, int64_t flat) {
   check_total(flat);
+  check_rates({lr});
   return [=](int64_t step) {
     return lr * std::sqrt(static_cast<double>(flat) / static_cast<double>(std::max(flat, step + 1)));
   };

@@ -6,6 +6,7 @@ namespace millrace::optim {
 
 Schedule linear_decay(double lr, int64_t total, double last) {
   check_total(total);
+  check_rates({lr, last});
   return [=](int64_t step) {
     const double part = std::min(1.0, static_cast<double>(step) / static_cast<double>(total));
     return lr * (1 - (1 - last) * part);

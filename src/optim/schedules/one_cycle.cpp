@@ -7,6 +7,7 @@ namespace millrace::optim {
 
 Schedule one_cycle(double lr, int64_t total, double rise, double divide, double final_divide) {
   check_total(total);
+  check_rates({lr});
   if (!(rise >= 0 && rise <= 1) || !(divide > 0) || !(final_divide > 0))
     fail<InputError>(
         "a one-cycle schedule rises for a share of its steps and divides by numbers above 0, not {}, {} and "

@@ -8,6 +8,7 @@ namespace millrace::optim {
 
 Schedule polynomial(double lr, int64_t total, double power, double last) {
   check_total(total);
+  check_rates({lr, last});
   if (!(power >= 0 && std::isfinite(power)))
     fail<InputError>("the power of a polynomial schedule is at least 0, not {}", power);
   return [=](int64_t step) {

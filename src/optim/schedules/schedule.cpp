@@ -43,8 +43,15 @@ void check_total(int64_t total) {
   if (total < 1) fail<InputError>("a schedule needs at least one step, not {}", total);
 }
 
+void check_rates(std::initializer_list<double> rates) {
+  for (const double rate : rates)
+    if (!std::isfinite(rate) || rate < 0)
+      fail<InputError>("a schedule's rates, and shares of them, are finite and not negative, not {}", rate);
+}
+
 Schedule warm_up(Schedule inner, int64_t steps) {
   if (!inner) fail<InputError>("there is no schedule to warm up to");
+  if (steps < 0) fail<InputError>("a schedule cannot warm up in {} steps", steps);
   return [=](int64_t step) {
     const double factor = step < steps ? static_cast<double>(step + 1) / static_cast<double>(steps) : 1;
     return factor * inner(step);

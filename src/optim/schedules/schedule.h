@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -60,5 +61,7 @@ Setting end_setting();
 double cosine_between(double a, double b, double part);
 /// InputError below one step.
 void check_total(int64_t total);
+/// InputError where one is negative, or none.
+void check_rates(std::initializer_list<double> rates);
 
 }  // namespace millrace::optim

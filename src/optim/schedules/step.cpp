@@ -6,6 +6,7 @@ namespace millrace::optim {
 
 Schedule step_decay(double lr, int64_t every, double factor) {
   check_total(every);
+  check_rates({lr, factor});
   return [=](int64_t step) {
     const int64_t drops = step / every;
     return lr * std::pow(factor, static_cast<double>(drops));

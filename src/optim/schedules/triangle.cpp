@@ -7,6 +7,7 @@ namespace millrace::optim {
 
 Schedule triangle(double lr, int64_t total, double peak, double first, double last) {
   check_total(total);
+  check_rates({lr, first, last});
   if (!(peak > 0 && peak < 1))
     fail<InputError>("the peak of a triangle schedule lies between 0 and 1, not at {}", peak);
   return [=](int64_t step) {

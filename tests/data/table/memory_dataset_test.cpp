@@ -54,6 +54,10 @@ TEST_CASE("rows in memory are a data set") {
   CHECK_THROWS_WITH_AS(select(set, {2, 3}), "rows: there is no sample 3, only 3", InputError);
   CHECK(slice(set, 1, 2)->count() == 2);
   CHECK_THROWS_AS(slice(set, 2, 2), InputError);
+  CHECK_THROWS_WITH_AS(slice(set, 2, INT64_MAX), doctest::Contains("samples from 2 on, only 3"), InputError);
+  CHECK_THROWS_AS(slice(nullptr, 0, 1), InputError);
+  CHECK_THROWS_AS(select(nullptr, {0}), InputError);
+  CHECK_THROWS_AS(where(nullptr, "label > 3"), InputError);
   CHECK(std::get<std::string>(where(set, "label > 3")->read(0, 0)) == "c");
   CHECK_THROWS_AS(where(set, "label > 9"), InputError);
   CHECK_THROWS_AS(where(set, "label >"), InputError);
