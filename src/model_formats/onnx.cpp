@@ -80,13 +80,16 @@ onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue
   return imported;
 }
 
+/// Nothing where it cannot be read, and why.
 std::optional<onnx::Imported> try_to_read(const onnx::Model& model, const std::vector<SessionValue>& inputs,
-                                          const Bindings& sizes, const Reading& reading) {
+                                          const Bindings& sizes, const Reading& reading,
+                                          std::string* why = nullptr) {
   try {
     return read_for(model, inputs, sizes, reading);
   } catch (const InternalError&) {
     throw;
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (why) *why = e.what();
     return std::nullopt;
   }
 }
@@ -147,9 +150,9 @@ bool find_data_axes(const onnx::Model& model, const Reading& reading, SessionMod
 bool says_name_alone(const onnx::ValueInfo& output) { return output.data_type == 0 && !output.has_shape; }
 
 /// Types of outputs that the file does not say, by reading the model for two sizes: what differs is open.
-/// False where it can be read for neither.
+/// False where it can be read for neither, and why.
 bool find_types(const onnx::Model& model, const std::vector<size_t>& unsaid, const Reading& reading,
-                SessionModel& session) {
+                SessionModel& session, std::string& why) {
   const std::set<std::string> names = named_dimensions(session.inputs);
   for (const int64_t size : {2, 64}) {
     Bindings first, second;
@@ -157,8 +160,8 @@ bool find_types(const onnx::Model& model, const std::vector<size_t>& unsaid, con
       first[name] = size;
       second[name] = size + 1;
     }
-    const auto one = try_to_read(model, session.inputs, first, reading),
-               other = names.empty() ? one : try_to_read(model, session.inputs, second, reading);
+    const auto one = try_to_read(model, session.inputs, first, reading, &why),
+               other = names.empty() ? one : try_to_read(model, session.inputs, second, reading, &why);
     if (!one || !other) continue;
     for (const size_t i : unsaid) {
       const Type& type = one->graph.type(one->outputs[i].value);
@@ -187,13 +190,14 @@ bool complete(const onnx::Model& model, const std::shared_ptr<onnx::ExternalFile
     if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
   if (!by_data && unsaid.empty()) return true;
   const Reading reading{files, onnx::large_initialisers(model, *files)};
-  const bool found = unsaid.empty() || find_types(model, unsaid, reading, session);
+  std::string why;
+  const bool found = unsaid.empty() || find_types(model, unsaid, reading, session, why);
   for (const size_t i : unsaid)
     if (!found && says_name_alone(model.graph.outputs[i]))
       fail<InputError>(
-          "the model does not say the type of its output '{}', and reading it did not tell: it is no "
-          "tensor, or the model takes none of the sizes that were tried for its open dimensions",
-          model.graph.outputs[i].name);
+          "the model does not say the type of its output '{}', and it cannot be read for the sizes that were "
+          "tried for its open dimensions: {}",
+          model.graph.outputs[i].name, why);
   return !by_data || find_data_axes(model, reading, session);
 }
 

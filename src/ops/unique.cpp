@@ -45,7 +45,7 @@ MILLRACE_OPERATOR(unique) {
   sample({f32, {0, 1}}, 0);
   sample({f32, {4, 0}}, 4);
   sample({i64, {5, 1}}, 0);
-  sample({f32, {8, 1}}, 8, {-0.0, 0, NAN, -3, NAN, INFINITY, -INFINITY, 2});
+  sample({f32, {8, 1}}, 8, {-0.0, 0, NAN, -3, -NAN, INFINITY, -INFINITY, 2});
   sample({f64, {4, 2}}, 4, {1, NAN, 1, 2, 1, NAN, -1, 5});
   sample({i64, {4, 1}}, 4, {-1, 3, -5, -1});
   return op;

@@ -100,7 +100,7 @@ def test_a_branch_that_does_not_fit_is_refused_only_where_it_is_taken(agree):
         return {"cached": np.array([cached]), **{name: np.random.rand(1, size).astype(np.float32) for name, size in sizes.items()}}
 
     agree(text, [feed(False, 5, 1, 5), feed(True, 1, 5, 6), feed(False, 4, 3, 4)])
-    with pytest.raises(Exception, match="else_branch|then_branch|Add"):
+    with pytest.raises(sys.modules["millrace"].Error, match="Add"):
         agree(text, [feed(True, 5, 1, 5)])
 
 
@@ -252,4 +252,4 @@ def test_every_operator_that_the_standard_defines_by_a_function_is_known():
     names = {f"{each.domain}.{each.name}" if each.domain else each.name for each in schemas}
     told = set(re.findall(r'MILLRACE_ONNX_IMPORT\((\w+)\)|op\.onnx = {"(\w+)"}|ScalarOp::\w+, "(\w+)"\)', sources))
     known = {name for name in names if any(name.replace(".", "_") in each for each in told)}
-    assert len(names) > 40 and names - known == {"Bernoulli"}  # which draws random numbers
+    assert len(names) > 40 and names == known

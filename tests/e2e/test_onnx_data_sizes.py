@@ -101,6 +101,10 @@ def test_boxes_and_different_values_may_be_many(answers, tmp_path):
     [said] = answers(tmp_path / "boxes.onnx", [case], build=False)
     assert said["found"] == [[0, 0, i] for i in kept(case["boxes"][0], case["scores"][0, 0], 300, 0.3, 0.97)]
     save(tmp_path / "unique.onnx", [node("Unique", ["x"], ["y", "", "which"])], [("x", I, ["n"])], [("y", I, ["k"]), ("which", I, ["n"])])
+    # As many as an input says.
+    save(tmp_path / "open.onnx", boxes, [("boxes", F, [1, "n", 4]), ("scores", F, [1, 1, "n"]), ("most", I, [1])], [("found", I, ["k", 3])], constants[1:])
+    [few] = answers(tmp_path / "open.onnx", [{**case, "most": number([7])}], build=False)
+    assert few["found"] == said["found"][:7]
     x = random.integers(-9000, 9000, 20000)
     [said] = answers(tmp_path / "unique.onnx", [{"x": x}], build=False)
     assert said["y"] == np.unique(x).tolist() and np.array_equal(np.array(said["y"])[said["which"]], x)

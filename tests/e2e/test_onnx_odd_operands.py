@@ -126,6 +126,27 @@ def test_results_are_those_of_onnx_runtime(millrace, tmp_path, name):
         assert (found == expected).all()
 
 
+def test_random_numbers_are_those_of_their_law_and_the_same_in_each_run(millrace, tmp_path):
+    def told(op, x=None, dtype=np.float32, **attributes):
+        x = np.zeros((4, 25000), np.float32) if x is None else x
+        nodes = [helper.make_node(op, ["x"] if op == "Bernoulli" or op.endswith("Like") else [], ["r"], **attributes),
+                 helper.make_node("Identity", ["x"], ["same"]), helper.make_node("Identity", ["r"], ["y"])]
+        model_of(tmp_path / "r.onnx", nodes, {"x": x}, (TYPES[np.dtype(dtype)], list(x.shape)))
+        np.save(tmp_path / "x.npy", x)
+        runs = [json.loads(millrace("predict", tmp_path / "r.onnx", tmp_path / "x.npy", "--json").stdout)["y"] for _ in range(2)]
+        assert runs[0] == runs[1]
+        return np.reshape(runs[0], x.shape)
+
+    normal, other = told("RandomNormalLike", mean=2.0, scale=3.0), told("RandomNormal", shape=[4, 25000], seed=5.0)
+    assert abs(normal.mean() - 2) < 0.06 and abs(normal.std() - 3) < 0.06 and abs(other.mean()) < 0.02
+    assert abs(np.corrcoef(normal.ravel(), other.ravel())[0, 1]) < 0.02
+    even = told("RandomUniformLike", low=-1.0, high=3.0)
+    assert -1 <= even.min() < -0.99 and 2.99 < even.max() <= 3 and abs(even.mean() - 1) < 0.03
+    chances = np.tile(np.float32([0, 0.25, 0.5, 1]), (25000, 1)).T
+    hits = told("Bernoulli", chances)
+    assert set(np.unique(hits)) == {0, 1} and np.abs(hits.mean(1) - chances[:, 0]).max() < 0.015
+
+
 def test_norms_of_several_results_go_by_the_batch_before_opset_14(millrace, tmp_path):
     # As torch writes standardised weights at opset 11.
     x = draw.normal(2, 3, (4, 3, 5, 6)).astype(np.float32)

@@ -33,8 +33,11 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
       boxes[1] != scores[2].size())
     call.refuse("its scores do not fit its boxes");
   const int64_t groups = scores[0].size() * scores[1].size();
-  const onnx::ImportCall::Said said =
-      call.given(2) ? call.sizes_said(2) : onnx::ImportCall::Said{{0}, {0}, {}};
+  onnx::ImportCall::Said said{{0}, {0}, {}};
+  if (call.given(2) && (call.known(2) || call.item(2).between))
+    said = call.sizes_said(2);
+  else if (call.given(2))  // whatever it is, no more than there are
+    said = {{0}, {boxes[1]}, call.b.reshape(call.b.cast(call[2], i64), {1})};
   if (said.most.size() != 1) call.refuse("how many boxes there may be is not one number");
   // So many are bound that few are cut off, and a graph for one size is like that for another.
   constexpr int64_t few = 32;
