@@ -101,7 +101,7 @@ class Session {
  public:
   /// InputError when no model format recognises what is there, with what a format makes of damaged files.
   static Session load(const std::filesystem::path& path, const SessionOptions& options = {});
-  /// InputError when the model lacks its graph or has no inputs.
+  /// InputError when the model lacks its graph, or says what cannot be.
   explicit Session(SessionModel model, const SessionOptions& options = {});
 
   const std::vector<SessionValue>& inputs() const;

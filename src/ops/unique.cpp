@@ -1,4 +1,3 @@
-
 #include "base/format.h"
 #include "ops/registry.h"
 

@@ -162,6 +162,9 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     for (const auto& choice : choices()) options.choices.insert(choice);
     std::shared_ptr<const Executable> executable = [&] {
       const Graph graph = model_.graph(sized->sizes);
+      if (const size_t wanted = model_.inputs.size() + model_.weights.size(); graph.inputs().size() != wanted)
+        fail<InputError>("the model's graph has {} inputs, and its inputs and weights are {}",
+                         graph.inputs().size(), wanted);
       require_outputs(graph, model_.outputs);
       return Executable::compile(graph, options);
     }();

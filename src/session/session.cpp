@@ -234,7 +234,6 @@ struct Session::Impl {
 
 Session::Session(SessionModel model, const SessionOptions& options) {
   if (!model.graph) fail<InputError>("a session's model lacks its graph");
-  if (model.inputs.empty()) fail<InputError>("a session's model has no inputs");
   require_first(model);
   if (options.executables < 1)
     fail<InputError>("a session cannot keep {} executables: at least 1", options.executables);

@@ -188,7 +188,7 @@ std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, c
     for (size_t i = 0; i < measured.kinds().size(); ++i) {
       const eval::MetricKind& kind = *measured.kinds()[i];
       const auto place = place_of(*beside, &kind);
-      if (compared) compared(done++, all);
+      ++done;
       if (!place) continue;
       MetricDifference each{prefix + kind.name, kind.share, kind.higher_is_better, {}, {}, {}};
       each.rows = eval::compare_rows(a.seeds(prefix), b.seeds(prefix), i, *place);
@@ -196,6 +196,7 @@ std::vector<MetricDifference> MeasuredSide::compare(const MeasuredSide& first, c
         each.answers = eval::compare_answers(measured, *beside, i, *place);
       each.seeds = eval::compare_seeds(a.values(prefix, i), b.values(prefix, *place));
       found.push_back(std::move(each));
+      if (compared) compared(done, all);
     }
   }
   if (found.empty())

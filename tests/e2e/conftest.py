@@ -114,7 +114,7 @@ def millrace(binary):
     """Runs the binary: millrace("train", recipe, …) → CompletedProcess; fails unless it exits with `code`
     (None: any)."""
 
-    def run(*arguments, code=0, cwd=ROOT, timeout=600, env=None):
+    def run(*arguments, code=0, cwd=ROOT, timeout=1800, env=None):
         result = subprocess.run(
             [str(binary), *map(str, arguments)],
             capture_output=True,

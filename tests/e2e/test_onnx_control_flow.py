@@ -113,6 +113,27 @@ def test_a_branch_of_nothing_may_stand_beside_any(agree):
     x = np.random.rand(3, 2, 5, 4).astype(np.float32)
     agree(text, [{"cached": np.array([False]), "x": x}])
     agree(text, [{"cached": np.array([True]), "x": x[:, :, :1]}])
+    # Whatever its other sizes are, the other branch is as large as it is, which may be nothing, too.
+    for sizes in ("0,2,1,4", "0,8,1,64", "0,1,9,2"):
+        own = text.replace("0,2,1,4", sizes)
+        agree(own, [{"cached": np.array([False]), "x": x}, {"cached": np.array([False]), "x": x[:1, :, :0]}])
+
+
+def test_a_branch_that_needs_a_step_s_number_is_written_out_with_the_steps(agree):
+    text = """steps (float[3,2] x, bool c) => (int64 last, int64[3] sums) {
+      zero = Constant<value = int64 {0}>()
+      last, sums = Scan <num_scan_inputs = 1,
+        body = each (int64 i, float[2] row) => (int64 next, int64 sum) {
+          one = Constant<value = int64 {1}>()
+          next = Add(i, one)
+          sum = If (c) <
+            then_branch = then () => (int64 a) { r = Range(zero, next, one) a = ReduceSum<keepdims = 0>(r) },
+            else_branch = otherwise () => (int64 b) { b = Neg(next) }>
+        }> (zero, x)
+    }"""
+    x = np.zeros((3, 2), np.float32)
+    seen = agree(text, [{"x": x, "c": np.array(True)}, {"x": x, "c": np.array(False)}])
+    assert seen[0][1].tolist() == [0, 1, 3] and seen[1][1].tolist() == [-1, -2, -3]
 
 
 def test_a_loop_ends_when_its_condition_says_so(agree):

@@ -110,7 +110,7 @@ def test_boxes_and_different_values_may_be_many(answers, tmp_path):
     assert said["y"] == np.unique(x).tolist() and np.array_equal(np.array(said["y"])[said["which"]], x)
 
 
-def test_as_many_samples_as_are_found_are_resized_and_looked_up(answers, tmp_path):
+def test_as_many_samples_as_are_found_are_resized_and_looked_up(answers, millrace, tmp_path):
     nodes = [
         node("Greater", ["s", "limit"], ["m"]),
         node("Compress", ["x", "m"], ["a"], axis=0),
@@ -132,6 +132,12 @@ def test_as_many_samples_as_are_found_are_resized_and_looked_up(answers, tmp_pat
         at = (case["points"][chosen] + 1).astype(int)
         assert np.allclose(np.reshape(said["y"], (-1, 1, 4, 6)), case["x"][chosen].repeat(2, 2).repeat(2, 3))
         assert np.allclose(np.reshape(said["z"], (1, 2, 1, -1)), picture[:, :, at[:, 1], at[:, 0]][:, :, None], atol=1e-5)
+    # Samples are no pixels: their number is not resized.
+    nodes[2] = node("Resize", ["a", "", "", "sizes"], ["y"], mode="nearest")
+    sizes = [("limit", constants[0][1]), ("sizes", number([1, 1, 4, 6]))]
+    save(tmp_path / "fixed.onnx", nodes[:3], [("x", F, ["n", 1, 2, 3]), ("s", F, ["n"])], [("y", F, ["k", 1, 4, 6])], sizes)
+    np.savez(tmp_path / "x.npz", x=case["x"], s=case["s"])
+    assert "(Resize)" in millrace("predict", tmp_path / "fixed.onnx", tmp_path / "x.npz", code=1).stderr
 
 
 def test_what_was_found_is_filled_up_to_a_fixed_number(answers, tmp_path):

@@ -450,8 +450,10 @@ TEST_CASE("a session says what does not fit") {
   CHECK_THROWS_AS(Session(session_mlp(), {.executables = 0}), InputError);
   CHECK_THROWS_AS(Session(SessionModel{}), InputError);
   SessionModel without = session_mlp();
-  without.inputs.clear();
-  CHECK_THROWS_WITH_AS(Session(std::move(without)), doctest::Contains("has no inputs"), InputError);
+  without.inputs.emplace_back("more", Type{f32, {3}});
+  const Session lacking(without);
+  CHECK_THROWS_WITH_AS((void)lacking.run({{session_rows(2), Array(f32, {3})}}),
+                       doctest::Contains("has 1 inputs, and its inputs and weights are 2"), InputError);
   // Also of a batch that is filled up.
   for (const int64_t batch : {4, 5}) {
     const Array nothing(Type{f32, {batch, kColumns}}, nullptr, nullptr);

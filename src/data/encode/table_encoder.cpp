@@ -99,11 +99,24 @@ std::string shown(const ColumnValues& values, size_t i) {
                                          : category_text(values, i);
 }
 
+/// Is a text a code as "07" is, which is not 7?
+bool begins_with_zeros(std::string_view text) {
+  return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 /// The ids of the values of a column, which stand `width` apart.
 void read_ids(const ColumnValues& values, const TableState& state, size_t category, int64_t* to,
               size_t width) {
   const TextIds &vocabulary = state.ids[category], &by_number = state.number_ids[category];
   const bool text_column = values.kind == ColumnKind::text;
+  const auto id_of_number = [&](std::string_view text) -> int64_t {
+    if (text.empty() || text.find_first_of("0123456789+-.") != 0) return 0;
+    const std::string number = text_column ? code_text(text) : std::string(text);
+    auto like = by_number.find(number);
+    if (like == by_number.end() && (like = vocabulary.find(number)) == vocabulary.end()) return 0;
+    const std::string& known = state.categories[category].vocabulary[static_cast<size_t>(like->second) - 1];
+    return text_column && (begins_with_zeros(text) || begins_with_zeros(known)) ? 0 : like->second;
+  };
   std::string made;
   for (size_t i = 0; i < values.size(); ++i, to += width) {
     const bool there = values.has(i);
@@ -119,11 +132,8 @@ void read_ids(const ColumnValues& values, const TableState& state, size_t catego
       *to = text.empty() ? 0 : 1 + murmur3_32(text) % (state.hash_ids - 1);
       continue;
     }
-    *to = 0;
-    if (const auto at = vocabulary.find(text); at != vocabulary.end())
-      *to = at->second;
-    else if (const auto like = by_number.find(text); !text_column && like != by_number.end())
-      *to = like->second;
+    const auto at = vocabulary.find(text);
+    *to = at == vocabulary.end() ? id_of_number(text) : at->second;
   }
 }
 

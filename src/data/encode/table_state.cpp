@@ -20,7 +20,8 @@ void TableState::index() {
     for (size_t i = 0; i < category.vocabulary.size(); ++i) {
       const std::string& text = category.vocabulary[i];
       ids.back().emplace(text, static_cast<int64_t>(i) + 1);
-      if (!category.numbers) number_ids.back().emplace(code_text(text), static_cast<int64_t>(i) + 1);
+      if (const std::string number = code_text(text); !category.numbers && number != text)
+        number_ids.back().emplace(number, static_cast<int64_t>(i) + 1);
     }
     add_booleans(ids.back());
   }

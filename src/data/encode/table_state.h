@@ -23,7 +23,8 @@ struct TableState {
   std::vector<TableColumn> decisions;  // what learning decided
   // Made from the above.
   std::vector<TextIds> ids;  // of each category
-  // Of those learnt from texts, by the number that a text is, as formats with numbers give it: of "1.0", "1".
+  // Of those learnt from texts, by the number that a text is, as formats with numbers write it: of "1.0",
+  // "1".
   std::vector<TextIds> number_ids;
 
   void index();

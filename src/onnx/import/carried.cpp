@@ -132,6 +132,7 @@ class Carrier {
     const int axis = call_.item(first).bounded_axis;
     const bool rois = op == "RoiAlign" && first >= 1;
     const bool points = op == "GridSample" && first == 1 && axis > 0 && axis + 1 < rank(1);
+    if (op == "Resize" && !resizes_other_axes()) return run_(call_);
     if (points || (by_sample().contains(op) && first == 0 && axis == 0 && call_.integer("transA", 0) == 0) ||
         (rois && axis == 0) || (op == "Tile" && repeats_other_axes()))
       return alike(call_.items());
@@ -254,6 +255,17 @@ class Carrier {
     if (!call_.known(1)) return false;
     const Ints repeats = call_.known_ints(1);
     return std::ssize(repeats) == rank(0) && repeats[static_cast<size_t>(call_.item(0).bounded_axis)] == 1;
+  }
+
+  /// Is the first axis, along which samples are counted, left as it is?
+  bool resizes_other_axes() const {
+    const std::optional<Ints> axes = call_.has("axes") ? std::optional(call_.ints("axes")) : std::nullopt;
+    if (axes && std::find(axes->begin(), axes->end(), 0) == axes->end() &&
+        std::find(axes->begin(), axes->end(), -rank(0)) == axes->end())
+      return true;
+    const int k = call_.opset < 11 ? 1 : 2;
+    const Array* const scales = call_.known(k);
+    return !axes && scales && scales->count() > 0 && scales->at(0) == 1;
   }
 
   bool fits_gather_elements() const {

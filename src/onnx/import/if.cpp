@@ -33,6 +33,21 @@ struct Branches {
                                  : graph.add("pad", {item.value}, {{"low", low}, {"high", high}}));
   }
 
+  /// Nothing beside another shape, as merged decoders give it for a cache that they do not make: it becomes
+  /// as large as the other but along an axis where it has no places. `before`: it is the first branch's.
+  bool add_nothing(const Item& nothing, const Item& other_one, bool before, Item& mould) {
+    const std::vector<int64_t> sizes = graph.type(nothing.value).shape.sizes();
+    const auto axis = static_cast<int>(std::find(sizes.begin(), sizes.end(), 0) - sizes.begin());
+    if (other_one.bounded_axis >= 0 && other_one.bounded_axis != axis) return false;
+    auto &mine = before ? first : other, &theirs = before ? other : first;
+    mine.push_back(ops::Build(graph).zeros(other_one.value));
+    mine.push_back(graph.scalar(i64, 0));
+    theirs.push_back(other_one.value);
+    add_size(other_one, axis, theirs);
+    mould.bounded_axis = axis;
+    return true;
+  }
+
   /// What stands for either, without its values; false where nothing can.
   bool add(const Item& one, const Item& two, Item& mould) {
     if (one.form != two.form) return false;
@@ -53,6 +68,9 @@ struct Branches {
     if (one.form != Form::tensor) return true;
     const Type a = graph.type(one.value), b = graph.type(two.value);
     if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+    const bool none = a.shape.count() == 0 && one.bounded_axis < 0;
+    if (a.shape != b.shape && (none || (b.shape.count() == 0 && two.bounded_axis < 0)))
+      return add_nothing(none ? one : two, none ? two : one, none, mould);
     Shape larger = a.shape;
     std::vector<int> axes;
     for (const int axis : {one.bounded_axis, two.bounded_axis})
@@ -63,14 +81,7 @@ struct Branches {
       larger[at] = std::max(a.shape[at].size(), b.shape[at].size());
       axes.push_back(d);
     }
-    if (!axes.empty() && std::count(axes.begin(), axes.end(), axes[0]) != std::ssize(axes)) {
-      // Nothing has no size but the one that is 0: what merged decoders give for a cache that they do not
-      // make.
-      const Shape& none = a.shape.count() == 0 ? a.shape : b.shape;
-      if (a.shape.count() != 0 && b.shape.count() != 0) return false;
-      if (one.bounded_axis >= 0 || two.bounded_axis >= 0) return false;
-      axes = {static_cast<int>(std::find(none.begin(), none.end(), Dim(0)) - none.begin())};
-    }
+    if (!axes.empty() && std::count(axes.begin(), axes.end(), axes[0]) != std::ssize(axes)) return false;
     add_padded(one, larger, first);
     add_padded(two, larger, other);
     if (axes.empty()) return true;
@@ -88,12 +99,12 @@ std::optional<Items> refused(onnx::ImportCall& call, Graph& graph, bool then, co
   Value taken = ops::Build(graph).reshape(call.nested.look_up(call.node.inputs[0]).value, {});
   if (!then) taken = graph.add("logical_not", {taken});
   Items items;
-  for (Item item : other) {
+  for (const Item& item : other) {
     if (item.form != Form::tensor) return std::nullopt;
     const Type type = graph.type(item.value);
-    item.value =
+    const Value value =
         graph.add("refuse", {taken}, {{"message", why}, {"shape", type.shape}, {"dtype", type.dtype}});
-    items.push_back(item);
+    items.push_back(item.bounded_axis < 0 ? Item(value) : Item::bounded(value, item.bounded_axis, item.size));
   }
   return items;
 }
@@ -107,6 +118,8 @@ std::pair<Items, Items> both_branches(onnx::ImportCall& call, Graph& graph, cons
   const auto written = [&](const onnx::GraphProto& branch) -> std::optional<Items> {
     try {
       return call.nested.inline_nested(branch, {});
+    } catch (const onnx::UnknownInputs&) {
+      throw;  // a loop around it may be written out, where they are known
     } catch (const InputError& e) {
       if (error || call.learning) throw;
       error = std::current_exception();

@@ -478,13 +478,20 @@ TEST_CASE("codes that were learnt as they are written are found where they are n
   CHECK(name_of(7.0) == "07");
   CHECK(name_of(2.0).empty());
   // A text is what is written.
-  write_file(folder / "few.csv", std::string("code;x\n7;1\n07;2\n"));
+  write_file(folder / "few.csv", std::string("code;x\n7;1\n07;2\n1;3\n01;4\n1.0;5\n"));
   const auto few = open_dataset(folder / "few.csv", written);
-  double numbers[2];
-  int64_t ids[2];
-  encoder.read_raw(*few, 0, 2, numbers, ids);
+  double numbers[5];
+  int64_t ids[5];
+  encoder.read_raw(*few, 0, 5, numbers, ids);
   CHECK(ids[0] == 0);
   CHECK(ids[1] != 0);
+  CHECK(ids[2] == ids[4]);
+  CHECK(ids[3] == 0);
+  // JSON lines give numbers to those who ask for texts.
+  write_file(folder / "few.jsonl", std::string("{\"code\": 1, \"x\": 1}\n{\"code\": 1.0, \"x\": 2}\n"));
+  encoder.read_raw(*open_dataset(folder / "few.jsonl", written), 0, 2, numbers, ids);
+  CHECK(ids[0] == ids[4]);
+  CHECK(ids[1] == ids[4]);
 }
 
 TEST_CASE("numbers are also told by where they stand among ranges of equally many rows") {
