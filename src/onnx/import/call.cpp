@@ -75,6 +75,12 @@ ImportCall::Said ImportCall::sizes_said(int k) const {
   return {known, known, flat()};
 }
 
+DType ImportCall::said_dtype(DType usual) const {
+  const std::optional<DType> dtype = has("dtype") ? dtype_of(integer("dtype")) : usual;
+  if (!dtype) refuse("Millrace does not compute with its type");
+  return *dtype;
+}
+
 Value ImportCall::element(Value all, int64_t i) { return b.reshape(part(all, 0, i, i + 1), {}); }
 
 Value ImportCall::clamp(Value x, double low, double high) {

@@ -105,6 +105,8 @@ class ImportCall {
   std::vector<double> numbers(std::string_view attribute,
                               std::optional<std::vector<double>> fallback = std::nullopt) const;
   const AttributeProto& attribute(std::string_view name) const;
+  /// The attribute `dtype`, else `usual`.
+  DType said_dtype(DType usual) const;
   /// ONNX's axes of an operand (attribute or operand since some opset): counted from 0.
   int64_t axis(int64_t axis, int rank) const;
   /// The axes that operand `from` says, else the attribute `axes`; nullopt when neither does.

@@ -3,11 +3,9 @@
 using namespace millrace;
 
 MILLRACE_ONNX_IMPORT(EyeLike) {
-  const std::optional<DType> dtype =
-      call.has("dtype") ? onnx::dtype_of(call.integer("dtype")) : call.dtype(0);
-  if (!dtype) call.refuse("Millrace does not compute with its type");
   const Shape shape = call.shape(0);
   const Value row = call.places(shape, 0), column = call.places(shape, 1);
   return {call.b.cast(
-      call.graph.add("equal", {column, call.b.add(row, static_cast<double>(call.integer("k", 0)))}), *dtype)};
+      call.graph.add("equal", {column, call.b.add(row, static_cast<double>(call.integer("k", 0)))}),
+      call.said_dtype(call.dtype(0)))};
 }

@@ -22,13 +22,6 @@ Value drawn(onnx::ImportCall& call, std::string_view op, const Shape& shape, DTy
                          {"dtype", dtype == f64 ? f64 : f32}});
 }
 
-/// The dtype that the node says, else `usual`.
-DType wanted(const onnx::ImportCall& call, DType usual) {
-  const std::optional<DType> dtype = call.has("dtype") ? onnx::dtype_of(call.integer("dtype")) : usual;
-  if (!dtype) call.refuse("Millrace does not compute with its type");
-  return *dtype;
-}
-
 Value normal(onnx::ImportCall& call, const Shape& shape, DType dtype) {
   const Value x = call.b.mul(drawn(call, "random_normal", shape, dtype), call.number("scale", 1));
   return call.b.cast(call.b.add(x, call.number("mean", 0)), dtype);
@@ -51,17 +44,17 @@ const Type& type_of_first(const onnx::ImportCall& call) { return call.graph.type
 
 }  // namespace
 
-MILLRACE_ONNX_IMPORT(RandomNormal) { return {normal(call, said_shape(call), wanted(call, f32))}; }
-MILLRACE_ONNX_IMPORT(RandomUniform) { return {uniform(call, said_shape(call), wanted(call, f32))}; }
+MILLRACE_ONNX_IMPORT(RandomNormal) { return {normal(call, said_shape(call), call.said_dtype(f32))}; }
+MILLRACE_ONNX_IMPORT(RandomUniform) { return {uniform(call, said_shape(call), call.said_dtype(f32))}; }
 
 MILLRACE_ONNX_IMPORT(RandomNormalLike) {
   const Type type = type_of_first(call);
-  return {like(call, normal(call, type.shape, wanted(call, type.dtype)))};
+  return {like(call, normal(call, type.shape, call.said_dtype(type.dtype)))};
 }
 
 MILLRACE_ONNX_IMPORT(RandomUniformLike) {
   const Type type = type_of_first(call);
-  return {like(call, uniform(call, type.shape, wanted(call, type.dtype)))};
+  return {like(call, uniform(call, type.shape, call.said_dtype(type.dtype)))};
 }
 
 /// 1 with the probability that the operand says.
@@ -69,5 +62,5 @@ MILLRACE_ONNX_IMPORT(Bernoulli) {
   const Type type = type_of_first(call);
   const Value hit = call.graph.add(
       "less", {drawn(call, "random_uniform", type.shape, f64), call.b.cast(call.buffer(0), f64)});
-  return {like(call, call.b.cast(hit, wanted(call, type.dtype)))};
+  return {like(call, call.b.cast(hit, call.said_dtype(type.dtype)))};
 }

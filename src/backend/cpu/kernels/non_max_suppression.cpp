@@ -32,8 +32,7 @@ class NonMaxSuppression : public ChunkedKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     if (stage == 1)
-      join(static_cast<const char*>(scratch), static_cast<int64_t*>(results[0]),
-           static_cast<int64_t*>(results[1]));
+      join(static_cast<char*>(scratch), static_cast<int64_t*>(results[0]), static_cast<int64_t*>(results[1]));
     else
       find(chunk, operands, static_cast<char*>(scratch) + chunk * group_bytes());
   }
@@ -105,10 +104,10 @@ class NonMaxSuppression : public ChunkedKernel {
     return false;
   }
 
-  void join(const char* memory, int64_t* rows, int64_t* many) const {
+  void join(char* memory, int64_t* rows, int64_t* many) const {
     int64_t count = 0;
     for (int64_t g = 0; g < groups(); ++g) {
-      const Kept kept = kept_at(const_cast<char*>(memory) + g * group_bytes());
+      const Kept kept = kept_at(memory + g * group_bytes());
       for (int64_t i = 0; i < *kept.count; ++i, ++count) {
         rows[3 * count] = g / classes_;
         rows[3 * count + 1] = g % classes_;

@@ -13,8 +13,6 @@
 namespace millrace::data {
 namespace {
 
-constexpr size_t kHead = 1 << 12;  // as much of a stream as is looked at
-
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -55,8 +53,8 @@ class LineCutter final : public StreamCutter {
   explicit LineCutter(Of of) : csv_(of == Of::csv), text_(of == Of::text) {}
   void begin(StreamInput& input) override {
     if (!csv_) return;
-    const auto head = input.peek(kHead);
-    const CsvShape shape = csv_shape(input.path(), text_of(head), head.size() < kHead, std::nullopt);
+    const auto head = input.peek(kStreamHead);
+    const CsvShape shape = csv_shape(input.path(), text_of(head), head.size() < kStreamHead, std::nullopt);
     std::vector<uint8_t> line;
     if (shape.header) {
       do line.clear();
@@ -96,7 +94,7 @@ bool is_text(std::span<const uint8_t> head) {
 /// By its name, or by what it begins with where it has none.
 bool is_plain_text(std::string_view path, std::span<const uint8_t> head) {
   const std::string_view text = text_of(head);
-  const bool whole = head.size() < kHead;
+  const bool whole = head.size() < kStreamHead;
   // Of rows that are longer than that nothing is known: they are CSV's.
   if (!is_text(head) || (!whole && std::count(text.begin(), text.end(), '\n') < 2)) return false;
   return is_piped(path) ? text_format(text, whole, true) == std::string_view("text")

@@ -16,8 +16,6 @@ namespace millrace::data {
 
 namespace {
 
-constexpr size_t kHead = 1 << 12;
-
 const StreamFormat* format_of_head(const std::string& path, std::span<const uint8_t> head) {
   for (const StreamFormat* format : stream_formats().all())
     if (format->matches(path, head)) return format;
@@ -29,7 +27,7 @@ class PartedStream final : public Stream {
   PartedStream(const std::string& path, std::vector<std::string> parts)
       : Stream(path), parts_(std::move(parts)) {
     open_part(0);
-    const auto head = input_->peek(kHead);
+    const auto head = input_->peek(kStreamHead);
     if (head.empty()) fail<InputError>("{}: gives nothing; check the command or the file", parts_[0]);
     const StreamFormat* found = format_of_head(parts_[0], head);
     if (!found) {
@@ -129,7 +127,7 @@ class PartedStream final : public Stream {
   }
   void begin_part(size_t part) {
     open_part(part);
-    const auto head = input_->peek(kHead);
+    const auto head = input_->peek(kStreamHead);
     const StreamFormat* found = head.empty() ? nullptr : format_of_head(parts_[part], head);
     if (!found || found->name != format_)
       fail<InputError>("{}: is not of the format of {} ({}), or empty", parts_[part], parts_[0], format_);

@@ -2,6 +2,7 @@
 // (dataset.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,6 +15,9 @@
 #include "data/io/byte_stream.h"
 
 namespace millrace::data {
+
+/// As much of a stream as is looked at to know it.
+constexpr size_t kStreamHead = 1 << 12;
 
 /// Where a sample is. `number` counts the samples from 0 on; `part` and `offset` are the stream's own, for
 /// seek(): here the file's number and the byte in it.
