@@ -41,9 +41,9 @@ class Array {
   void* data() {
     if (memory_ && !memory_->exposed.load(std::memory_order_relaxed))
       memory_->exposed.store(true, std::memory_order_release);
-    return data_;
+    return ready();
   }
-  const void* data() const { return data_; }
+  const void* data() const { return ready(); }
   /// Elements as T, which must be the dtype's C++ type (float, double, int8_t, uint8_t, int32_t, int64_t;
   /// uint16_t for bf16 and f16; bool as uint8_t).
   template <typename T>
@@ -58,7 +58,7 @@ class Array {
   /// then.
   template <typename T, typename Write>
   void edit(Write&& write) {
-    write(std::span<T>(static_cast<T*>(data_), static_cast<size_t>(count_)));
+    write(std::span<T>(static_cast<T*>(ready()), static_cast<size_t>(count_)));
     mark_written();
   }
   /// Takes over the elements of an array of the same type; TypeError when it has another.
@@ -94,19 +94,28 @@ class Array {
   bool identical(const Array& other) const;
 
  private:
+  friend struct LateArrays;  // ir/late_array.h
+  struct Late;
   /// What all arrays over the same memory share.
   struct Memory {
     Memory(std::shared_ptr<void> kept_alive, bool foreign);
     const std::shared_ptr<void> owner;
     const uint64_t id;
     std::atomic<uint64_t> version{0};
-    std::atomic<bool> written{false}, exposed;
+    std::atomic<bool> written{false}, exposed, late{false};  // late: nobody has asked for the elements yet
+    std::shared_ptr<Late> how;                               // they come by then
   };
+  /// Where the elements are, which come now if they are late.
+  void* ready() const {
+    if (memory_ && memory_->late.load(std::memory_order_acquire)) fetch();
+    return data_;
+  }
+  void fetch() const;
   /// The elements as T, to write one.
   template <typename T>
   T* elements() {
     mark_written();
-    return static_cast<T*>(data_);
+    return static_cast<T*>(ready());
   }
 
   Type type_;

@@ -12,6 +12,7 @@
 
 namespace millrace {
 
+class Arenas;
 class CancelToken;
 class Executable;
 class Program;
@@ -31,6 +32,9 @@ struct CompileOptions {
   bool exact = false;
   /// Of a session's model: its graph is what passes made of one before, so only kernels are built.
   bool ready = false;
+  /// Of a session: where no choice is recorded for a problem, one for a problem nearly as large holds (of a
+  /// text a token shorter), rather than that kernels are timed.
+  bool choose_alike = false;
   /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step
   /// then computes activations again for its backward pass where that saves most.
   int64_t memory = 0;
@@ -88,6 +92,8 @@ class Executable {
   /// Bytes that each program of it needs: intermediates, inputs and outputs. (An input that is bound to an
   /// array of the caller's is the caller's.)
   int64_t program_bytes() const;
+  /// Of these, bytes of the intermediates.
+  int64_t arena_bytes() const;
 
  private:
   friend class Program;
@@ -105,9 +111,10 @@ class Program {
   /// for donations that cannot be and for too little memory (naming the least), InternalError for defects.
   static Program compile(const Graph& graph, const CompileOptions& options = {});
   /// One more program of what was compiled once, with an arena, inputs and outputs of its own. TypeError for
-  /// arrays of another type than the inputs that they are for. `share_copies` as in CompileOptions.
+  /// arrays of another type than the inputs that they are for. `share_copies` as in CompileOptions. `arenas`,
+  /// of the library: it has an arena of these during a run, and none of its own.
   explicit Program(std::shared_ptr<const Executable> executable, const std::map<int, Array>& inputs = {},
-                   const Program* share_copies = nullptr);
+                   const Program* share_copies = nullptr, std::shared_ptr<Arenas> arenas = nullptr);
   /// What it runs.
   const std::shared_ptr<const Executable>& executable() const;
   Program(Program&&) noexcept;

@@ -152,7 +152,7 @@ std::optional<Array::Stamp> Array::stamp() const {
 void Array::assign(const Array& from) {
   if (from.type_ != type_)
     fail<TypeError>("an array {} cannot take over the elements of {}", type_.str(), from.type_.str());
-  if (count_ > 0) std::memmove(data_, from.data_, static_cast<size_t>(bytes()));
+  if (count_ > 0) std::memmove(ready(), from.ready(), static_cast<size_t>(bytes()));
   mark_written();
 }
 
@@ -259,7 +259,7 @@ std::vector<double> Array::to_doubles() const {
 
 Array Array::clone() const {
   Array copy(type_);
-  if (count_ > 0) std::memcpy(copy.data_, data_, static_cast<size_t>(bytes()));
+  if (count_ > 0) std::memcpy(copy.data_, ready(), static_cast<size_t>(bytes()));
   return copy;
 }
 

@@ -1,6 +1,7 @@
 // An ONNX model (.onnx), whoever wrote it.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "model_formats/onnx_decode.h"
 #include "onnx/external_files.h"
 #include "onnx/import/import.h"
+#include "onnx/late_initialisers.h"
 #include "onnx/models/trainable.h"
 #include "onnx/onnx_file.h"
 #include "plan/constants.h"
@@ -59,10 +61,10 @@ bool may_depend_on_data(const onnx::GraphProto& graph) {
   return false;
 }
 
-/// What a model is read with: external data that is mapped, and initialisers that were read before.
+/// What a model is read with: external data that is mapped, and its large initialisers.
 struct Reading {
   std::shared_ptr<onnx::ExternalFiles> files;
-  std::map<std::string, Array> weights = {};
+  std::map<std::string, Array> weights;
 };
 
 /// The model read for these sizes of its inputs; its outputs are tensors.
@@ -182,14 +184,13 @@ bool find_types(const onnx::Model& model, const std::vector<size_t>& unsaid, con
 }
 
 /// What the file does not say of its outputs. False where it cannot be known how large they are.
-bool complete(const onnx::Model& model, const std::shared_ptr<onnx::ExternalFiles>& files,
-              SessionModel& session) {
+bool complete(const onnx::Model& model, const std::function<Reading()>& reading_anew, SessionModel& session) {
   const bool by_data = may_depend_on_data(model.graph) || !model.functions.empty();
   std::vector<size_t> unsaid;
   for (size_t i = 0; i < session.outputs.size(); ++i)
     if (!model.graph.outputs[i].has_shape) unsaid.push_back(i);
   if (!by_data && unsaid.empty()) return true;
-  const Reading reading{files, onnx::large_initialisers(model, *files)};
+  const Reading reading = reading_anew();
   std::string why;
   const bool found = unsaid.empty() || find_types(model, unsaid, reading, session, why);
   for (const size_t i : unsaid)
@@ -226,14 +227,17 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   // Now, not when it is first run: by then another file may be there.
   const auto files = std::make_shared<onnx::ExternalFiles>();
   onnx::open_external(*model, *files);
-  const bool known = complete(*model, files, session);
-  session.decisions = [model, files, inputs = session.inputs](const Bindings& sizes) {
-    return read_for(*model, inputs, sizes, {files}).decisions;
+  const auto reading = [files, weights = std::make_shared<onnx::LateInitialisers>(model, files)] {
+    return Reading{files, weights->arrays()};
+  };
+  const bool known = complete(*model, reading, session);
+  session.decisions = [model, reading, inputs = session.inputs](const Bindings& sizes) {
+    return read_for(*model, inputs, sizes, reading()).decisions;
   };
   session.require_unchanged = [files] { files->require_unchanged(); };
-  session.graph = [model, files, known, inputs = session.inputs, outputs = session.outputs,
+  session.graph = [model, reading, known, inputs = session.inputs, outputs = session.outputs,
                    path](const Bindings& sizes) {
-    onnx::Imported imported = read_for(*model, inputs, sizes, {files});
+    onnx::Imported imported = read_for(*model, inputs, sizes, reading());
     require_mapped_file(model->mapped);  // or the weights of some sizes would be others'
     Graph& graph = imported.graph;
     // The model's outputs, and behind them, of each whose size depends on data, that size.

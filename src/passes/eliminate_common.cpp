@@ -1,11 +1,14 @@
 #include <cstring>
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <millrace/operator.h>
 
 #include "passes/pass.h"
+#include "target/shared_constants.h"
 
 namespace millrace {
 namespace {
@@ -20,6 +23,10 @@ void append(std::string& key, const T& value) {
 class Constants {
  public:
   const void* place_of(const Array& array) {
+    if (LateArrays::is_late(array)) {
+      return late_.emplace(std::pair(array.type().str(), digest_of(array)), LateArrays::place(array))
+          .first->second;
+    }
     constexpr int64_t words = 64, word = 8;
     std::string key = array.type().str();
     for (int64_t i = 0; i < words; ++i)
@@ -33,6 +40,7 @@ class Constants {
 
  private:
   std::unordered_map<std::string, std::vector<Array>> alike_;
+  std::map<std::pair<std::string, Digest>, const void*> late_;  // by types
 };
 
 void append(std::string& key, const Attribute& attribute, Constants& constants) {

@@ -145,8 +145,8 @@ class Chooser {
     const auto recorded = options_.choices.find(launch.problem);
     Takers known;
     if (recorded != options_.choices.end()) known = named_in(recorded->second, takers);
-    if (known.empty() && options_.nearest)
-      known = named_in(nearest_choice(options_.choices, launch.problem).value_or(""), takers);
+    if (known.empty() && options_.alike > 0)
+      known = named_in(nearest_choice(options_.choices, launch.problem, options_.alike).value_or(""), takers);
     if (known.empty()) known = named_in(tuned_choice(launch.problem).value_or(""), takers);
     if (known.empty()) return;
     if (known.size() == 1 || forms_there(launch).empty())

@@ -14,7 +14,8 @@ constexpr int64_t kLeastShared = 4096;
 /// Where the constants of a graph and of all graphs within it lie.
 void add_constants(const Graph& graph, std::set<const void*>& places) {
   for (int i = 0; i < graph.size(); ++i) {
-    if (const Array* const constant = graph.constant_value({i, 0})) places.insert(constant->data());
+    if (const Array* const constant = graph.constant_value({i, 0}))
+      places.insert(LateArrays::place(*constant));
     if (graph.node(i).body) add_constants(*graph.node(i).body, places);
   }
 }
@@ -29,7 +30,7 @@ Graph share_constants(const Graph& graph, const Graph* given) {
     const Array* const constant = graph.constant_value({i, 0});
     if (!constant || constant->bytes() < kLeastShared) return false;
     rewrite.graph().set_origin(graph.node(i).origin);
-    const bool nobodys = !others.contains(constant->data());
+    const bool nobodys = LateArrays::digest(*constant) || !others.contains(LateArrays::place(*constant));
     rewrite.set({i, 0}, rewrite.graph().constant(shared_constant(*constant, nobodys)));
     return true;
   });

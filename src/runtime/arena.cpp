@@ -26,4 +26,44 @@ Arena allocate_arena(int64_t bytes) {
   return arena;
 }
 
+Arenas::Lease::Lease(Arenas& from, int64_t bytes) : from_(from) {
+  Arena small;  // outlives the lock
+  {
+    const std::lock_guard lock(from.mutex_);
+    std::vector<Sized>& idle = from.idle_;
+    const auto fits =
+        std::find_if(idle.begin(), idle.end(), [&](const Sized& each) { return each.bytes >= bytes; });
+    if (fits != idle.end()) {
+      arena_ = std::move(*fits);
+      idle.erase(fits);
+    } else if (!idle.empty()) {  // a larger one comes in its place
+      from.bytes_ -= idle.back().bytes;
+      small = std::move(idle.back().memory);
+      idle.pop_back();
+    }
+  }
+  small = nullptr;
+  if (arena_.memory) return;
+  arena_ = {allocate_arena(bytes), bytes};
+  from.bytes_ += bytes;
+}
+
+Arenas::Lease::~Lease() {
+  const std::lock_guard lock(from_.mutex_);
+  std::vector<Sized>& idle = from_.idle_;
+  const auto behind =
+      std::find_if(idle.begin(), idle.end(), [&](const Sized& each) { return each.bytes > arena_.bytes; });
+  idle.insert(behind, std::move(arena_));
+}
+
+void Arenas::drop_larger(int64_t bytes) {
+  std::vector<Lease::Sized> dropped;  // outlives the lock
+  const std::lock_guard lock(mutex_);
+  while (!idle_.empty() && idle_.back().bytes > bytes) {
+    bytes_ -= idle_.back().bytes;
+    dropped.push_back(std::move(idle_.back()));
+    idle_.pop_back();
+  }
+}
+
 }  // namespace millrace

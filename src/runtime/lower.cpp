@@ -19,6 +19,7 @@
 #include "runtime/compare.h"
 #include "runtime/constant_graph.h"
 #include "runtime/kept_copies.h"
+#include "runtime/late_result.h"
 #include "runtime/ready.h"
 #include "target/device.h"
 #include "target/tuning_cache.h"
@@ -97,7 +98,10 @@ class Lowering {
 
   /// What a node of constants gives: by the reference back end, or where that would take long by a program.
   std::vector<Array> evaluate(const Graph& graph, const Node& node, std::span<const Array> operands) {
-    if (!target_.fuses || ops::flops(graph, node) < kLong) return ref::evaluate_node(graph, node, operands);
+    if (!target_.fuses || ops::flops(graph, node) < kLong) {
+      if (std::optional<Array> late = late_result(graph, node, operands)) return {*std::move(late)};
+      return ref::evaluate_node(graph, node, operands);
+    }
     CompileOptions options{.target = options_.target, .exact = options_.exact, .choices = choices_};
     for (size_t i = 0; i < operands.size(); ++i) options.inputs[static_cast<int>(i)] = operands[i];
     return run_once(alone(graph, node), options, &compared_);
@@ -114,9 +118,17 @@ class Lowering {
     now_.passes.push_back({"layout", seconds_since(lowered_at), laid_out.graph.size()});
     const auto laid_out_at = std::chrono::steady_clock::now();
     do {
-      now_.plan = make_plan(
-          laid_out, target_,
-          {now_.copies.donations, choices_, options_.exact, frugal_, {}, true, options_.ready}, device_);
+      now_.plan = make_plan(laid_out, target_,
+                            {now_.copies.donations,
+                             choices_,
+                             options_.exact,
+                             frugal_,
+                             {},
+                             true,
+                             options_.ready          ? kAnyFactors
+                             : options_.choose_alike ? kAlike
+                                                     : 0},
+                            device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -145,9 +157,10 @@ class Lowering {
     }
     const auto recorded = choices_.find(problem);
     // What this machine has timed for one size alone would make graphs differ that are to be alike.
-    std::string choice = recorded != choices_.end() ? recorded->second
-                         : untimed_                 ? ""
-                                                    : tuned_choice(problem).value_or("");
+    std::string choice = recorded != choices_.end() ? recorded->second : "";
+    if (choice.empty() && options_.choose_alike)
+      choice = nearest_choice(options_.choices, problem, kAlike).value_or("");
+    if (choice.empty() && !untimed_) choice = tuned_choice(problem).value_or("");
     if (untimed_ && choice != first.name && choice != second.name)
       choice = nearest_choice(options_.choices, problem).value_or(first.name);
     if (choice != first.name && choice != second.name) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include <millrace/cancel.h>
@@ -35,6 +36,8 @@ void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
 // Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in
 // nanoseconds.
 constexpr double kWorthWaking = 3000;
+// A small network's run takes a microsecond: to take turns with so few bytes is not worth a tenth of it.
+constexpr int64_t kWorthSharing = 64 << 10;
 
 /// Donations of outputs that are there, each to an input of its own, of the same type.
 void check_donations(const Graph& graph, const std::map<int, int>& donations) {
@@ -72,7 +75,8 @@ const std::string& Executable::device() const { return impl_->device->name; }
 
 std::vector<Array> Executable::constants() const { return constants_of(impl_->plan); }
 
-int64_t Executable::program_bytes() const { return impl_->plan.arena_bytes + impl_->argument_bytes(); }
+int64_t Executable::program_bytes() const { return arena_bytes() + impl_->argument_bytes(); }
+int64_t Executable::arena_bytes() const { return impl_->plan.arena_bytes; }
 
 /// What it takes to run an executable.
 struct Program::Impl {
@@ -81,13 +85,15 @@ struct Program::Impl {
   const Plan& plan;
   PlanKernels plan_kernels;
   DeviceContext device;
-  int most_threads = 0;  // of the device; 0: all
-  Arena arena;
+  int most_threads = 0;                  // of the device; 0: all
+  const std::shared_ptr<Arenas> arenas;  // null: it has its own
+  Arena own_arena;
+  void* arena = nullptr;               // where pointers into it point
   std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
   std::shared_ptr<KeptCopies> kept;    // null: nothing is kept from run to run
 
   Impl(std::shared_ptr<const Executable> which, const std::map<int, Array>& given,
-       const Program* share_copies);
+       const Program* share_copies, std::shared_ptr<Arenas> shared);
 
   struct Launch {
     Kernel* kernel;
@@ -120,6 +126,7 @@ struct Program::Impl {
   std::vector<Task> tasks;
   std::vector<void*> pointers;  // what launches point into: operands and results of all, in order
   std::vector<std::pair<size_t, int>> bound_pointers;  // of these, those into inputs and outputs: and where
+  std::vector<std::pair<size_t, int>> arena_pointers;  // those into the arena
   std::vector<const void*> bound;                      // the inputs' memory that pointers were made for
   bool output_bound = false;                           // an output was bound elsewhere since then
   std::unique_ptr<RunClock> clock;                     // while profiling
@@ -128,7 +135,7 @@ struct Program::Impl {
     const Storage& s = plan.storages[storage];
     switch (s.kind) {
       case StorageKind::arena:
-        return static_cast<char*>(arena.get()) + std::max<int64_t>(s.offset, 0);
+        return static_cast<char*>(arena) + std::max<int64_t>(s.offset, 0);
       case StorageKind::input:
         return address_of(inputs[s.index]);
       case StorageKind::output:
@@ -147,6 +154,8 @@ struct Program::Impl {
           const StorageKind kind = plan.storages[s].kind;
           if (kind == StorageKind::input || kind == StorageKind::output)
             bound_pointers.emplace_back(pointers.size(), s);
+          else if (kind == StorageKind::arena)
+            arena_pointers.emplace_back(pointers.size(), s);
           pointers.push_back(address(s));
         }
   }
@@ -157,6 +166,14 @@ struct Program::Impl {
     for (const auto& [output, input] : compiled.copies.donations) outputs[output] = inputs[input];
     for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
     output_bound = false;
+  }
+
+  void move_arena(void* to) {
+    if (to == arena) return;
+    arena = to;
+    for (const auto& [at, storage] : arena_pointers) pointers[at] = address(storage);
+    for (size_t l = 0; l < launches.size(); ++l)
+      if (const int scratch = plan.launches[l].scratch; scratch >= 0) launches[l].scratch = address(scratch);
   }
 
   const std::string& input_name(size_t i) const { return plan.source.graph.input_names()[i]; }
@@ -406,12 +423,13 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
 }
 
 Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int, Array>& given,
-                    const Program* share_copies)
+                    const Program* share_copies, std::shared_ptr<Arenas> shared)
     : executable(std::move(which)),
       compiled(*executable->impl_),
       plan(compiled.plan),
       plan_kernels(compiled.kernels),
-      device(compiled.device->context()) {
+      device(compiled.device->context()),
+      arenas(plan.arena_bytes < kWorthSharing ? nullptr : std::move(shared)) {
   if (!compiled.copies.make.outputs().empty()) {
     const std::shared_ptr<KeptCopies> others = share_copies ? share_copies->impl_->kept : nullptr;
     kept = others && others->fits(compiled.copies.make)
@@ -437,13 +455,18 @@ Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int,
                           ? compiled.device->allocate(graph.type(output))
                           : inputs[donation->second]);
   }
-  arena = allocate_arena(plan.arena_bytes);
+  std::optional<Arenas::Lease> lease;
+  if (arenas)
+    lease.emplace(*arenas, plan.arena_bytes);
+  else
+    own_arena = allocate_arena(plan.arena_bytes);
+  arena = lease ? lease->memory() : own_arena.get();
   prepare();
 }
 
 Program::Program(std::shared_ptr<const Executable> executable, const std::map<int, Array>& inputs,
-                 const Program* share_copies)
-    : impl_(std::make_unique<Impl>(std::move(executable), inputs, share_copies)) {}
+                 const Program* share_copies, std::shared_ptr<Arenas> arenas)
+    : impl_(std::make_unique<Impl>(std::move(executable), inputs, share_copies, std::move(arenas))) {}
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
@@ -497,6 +520,11 @@ void Program::run(const CancelToken& cancel) {
   impl.check_bound();
   if (impl.kept) impl.kept->refresh(impl.inputs, impl.compiled.copies.parameters);
   for (const Array& output : impl.outputs) output.mark_written();
+  std::optional<Arenas::Lease> lease;
+  if (impl.arenas) {
+    lease.emplace(*impl.arenas, impl.plan.arena_bytes);
+    impl.move_arena(lease->memory());
+  }
   impl.replay();
   impl.finish_outputs();
   if (impl.clock) impl.clock->mark();

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "base/size_text.h"
+#include "plan/nearest_choice.h"
 #include "session/sizes.h"
 
 namespace millrace {
@@ -52,7 +53,10 @@ void require_outputs(const Graph& graph, const std::vector<SessionValue>& output
 }  // namespace
 
 Executables::Executables(SessionModel model, int most, int64_t memory)
-    : model_(std::move(model)), most_(static_cast<size_t>(most)), memory_(memory) {
+    : model_(std::move(model)),
+      most_(static_cast<size_t>(most)),
+      memory_(memory),
+      arenas_(memory > 0 ? nullptr : std::make_shared<Arenas>()) {
   int64_t weights = model_.constant_bytes;
   for (const Array& array : model_.weights) weights += array.bytes();
   if (memory_ > 0 && weights > memory_)
@@ -78,9 +82,19 @@ std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   }
   kept_.splice(kept_.begin(), kept_, at);
   // Who still runs one that goes has it until then.
-  if (kept_.size() > most_) kept_.pop_back();
+  if (kept_.size() > most_) {
+    kept_.pop_back();
+    drop_arenas();
+  }
   freed_.notify_all();
   return kept_.front();
+}
+
+/// Those that no set of sizes needs which is still kept. With mutex_ held.
+void Executables::drop_arenas() {
+  int64_t largest = 0;
+  for (const auto& sized : kept_) largest = std::max(largest, sized->arena_bytes);
+  if (arenas_) arenas_->drop_larger(largest);
 }
 
 /// All that there is in memory, with `memory` in addition. With mutex_ held.
@@ -92,7 +106,7 @@ int64_t Executables::live_bytes(Memory memory) const {
       memory.insert(sized->constants.begin(), sized->constants.end());
       programs += sized->programs * sized->program_bytes;
     }
-  return sum_of(memory) + programs;
+  return sum_of(memory) + programs + (arenas_ ? arenas_->bytes() : 0);
 }
 
 void Executables::refuse(const Sized& sized, int64_t constants, int64_t program) const {
@@ -114,7 +128,8 @@ void Executables::admit(const std::shared_ptr<Sized>& sized, const Executable& e
   Memory own = constants, weights;
   add_to(own, model_.weights);
   add_to(weights, model_.weights);  // which are inputs of the programs
-  const int64_t own_bytes = sum_of(own), program = executable.program_bytes() - sum_of(weights);
+  const int64_t own_bytes = sum_of(own), program = executable.program_bytes() - sum_of(weights) -
+                                                   (arenas_ ? executable.arena_bytes() : 0);
   std::vector<std::shared_ptr<Sized>> dropped;  // outlive the lock
   std::unique_lock lock(mutex_);
   while (memory_ > 0 && live_bytes(constants) + program > memory_) {
@@ -135,12 +150,14 @@ void Executables::admit(const std::shared_ptr<Sized>& sized, const Executable& e
   }
   sized->constants = std::move(constants);
   sized->program_bytes = program;
+  sized->arena_bytes = executable.arena_bytes();
   sized->programs = 1;
   // Others may have pushed it out meanwhile.
   if (std::find(kept_.begin(), kept_.end(), sized) == kept_.end()) kept_.push_front(sized);
   while (kept_.size() > most_) {
     dropped.push_back(kept_.back());
     kept_.pop_back();
+    drop_arenas();
   }
 }
 
@@ -159,6 +176,7 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
   try {
     CompileOptions options = model_.compile;
     options.bindings = sized->sizes;
+    options.choose_alike = true;
     for (const auto& choice : choices()) options.choices.insert(choice);
     std::shared_ptr<const Executable> executable = [&] {
       const Graph graph = model_.graph(sized->sizes);
@@ -174,7 +192,8 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     sized->executable = std::move(executable);
     const Context& first = *sized->idle.emplace_back(make(*sized));
     const std::lock_guard lock(mutex_);
-    choices_.insert(first.program.choices().begin(), first.program.choices().end());
+    for (const auto& [problem, choice] : first.program.choices())
+      if (!nearest_choice(choices_, problem, kAlike)) choices_.emplace(problem, choice);
     ++compiled_;
   } catch (...) {
     sized->executable = nullptr;
@@ -194,7 +213,7 @@ std::unique_ptr<Context> Executables::make(const Sized& sized) const {
     arrays[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
   }
   for (const Array& weight : model_.weights) arrays.emplace(static_cast<int>(arrays.size()), weight);
-  auto context = std::make_unique<Context>(Context{Program(sized.executable, arrays),
+  auto context = std::make_unique<Context>(Context{Program(sized.executable, arrays, nullptr, arenas_),
                                                    std::vector<Array>(model_.inputs.size()),
                                                    std::vector<char>(model_.outputs.size(), 0),
                                                    {},

@@ -12,6 +12,8 @@
 
 #include <millrace/session.h>
 
+#include "runtime/arena.h"
+
 namespace millrace {
 
 /// What one caller runs.
@@ -70,7 +72,8 @@ class Executables {
     std::vector<std::unique_ptr<Context>> idle;  // the one used last is the last one
     // With Executables::mutex_ held:
     Memory constants;
-    int64_t program_bytes = 0;
+    int64_t program_bytes = 0;  // with its arena where programs do not take turns with these
+    int64_t arena_bytes = 0;
     int programs = 0;
   };
 
@@ -79,6 +82,7 @@ class Executables {
   void admit(const std::shared_ptr<Sized>& sized, const Executable& executable);
   bool admit_program(Sized& sized);
   std::unique_ptr<Context> make(const Sized& sized) const;
+  void drop_arenas();
   int64_t live_bytes(Memory memory) const;
   void refuse(const Sized& sized, int64_t constants, int64_t program) const;
   void give_back(std::shared_ptr<Sized> sized, std::unique_ptr<Context> context);
@@ -87,6 +91,7 @@ class Executables {
   const SessionModel model_;
   const size_t most_;
   const int64_t memory_;
+  const std::shared_ptr<Arenas> arenas_;    // null where memory is limited: each program's is counted
   mutable std::mutex mutex_;                // of all that follows
   std::condition_variable freed_;           // something that was dropped runs no more
   std::list<std::shared_ptr<Sized>> kept_;  // the one used last first

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -13,12 +14,7 @@
 namespace millrace {
 namespace {
 
-/// Bytes by their hash, whose secret is this process's own: nobody can make two constants that meet.
-struct Digest {
-  uint64_t high = 0, low = 0;
-  auto operator<=>(const Digest&) const = default;
-};
-
+// Hashes' secrets are this process's own: nobody can make two constants that meet.
 using Secret = std::array<uint32_t, XXH3_SECRET_SIZE_MIN / 4 + 1>;
 
 Secret new_secret() {
@@ -33,13 +29,13 @@ Digest digest(const void* data, size_t bytes, const Secret& secret) {
   return {hash.high64, hash.low64};
 }
 
-Digest digest_of(const Array& array) {
+Digest digest_of_bytes(const Array& array) {
   static const Secret secret = new_secret();
   return digest(array.data(), static_cast<size_t>(array.bytes()), secret);
 }
 
 /// With another secret: no constant's bytes are taken for an identity.
-Digest digest_of(const std::string& identity) {
+Digest digest_of(std::string_view identity) {
   static const Secret secret = new_secret();
   return digest(identity.data(), identity.size(), secret);
 }
@@ -68,7 +64,7 @@ Store& store() {
   return one;
 }
 
-Array view_of(const std::shared_ptr<Array>& kept) { return {kept->type(), kept->data(), kept}; }
+Array view_of(const std::shared_ptr<Array>& kept) { return LateArrays::view(kept); }
 
 /// With the last copy of an array goes its place.
 struct Forget {
@@ -78,7 +74,7 @@ struct Forget {
     {
       const std::lock_guard lock(all.mutex);
       all.bytes -= array->bytes();
-      all.digests.erase(array->data());
+      all.digests.erase(LateArrays::place(*array));
       // Somebody may have made it anew since the last copy went.
       const auto found = all.forms.find(key);
       if (found != all.forms.end() && found->second.expired()) all.forms.erase(found);
@@ -111,30 +107,50 @@ std::shared_ptr<Array> keep(const Key& key, Array array) {
 /// The form that is offered of a constant; an empty array where none is.
 Array offered_form(const Array& constant, const std::string& form, const Type& type) {
   const std::lock_guard lock(store().mutex);
-  const auto at = store().offers.find(constant.data());
+  const auto at = store().offers.find(LateArrays::place(constant));
   if (at == store().offers.end() || at->second.type != constant.type()) return {};
   for (const NamedForm& each : at->second.forms)
     if (each.form == form && each.array.type() == type) return each.array;
   return {};
 }
 
-Digest known_digest(const Array& constant) {
-  {
-    const std::lock_guard lock(store().mutex);
-    const auto offer = store().offers.find(constant.data());
-    if (offer != store().offers.end() && offer->second.type == constant.type()) return offer->second.digest;
-    const auto found = store().digests.find(constant.data());
-    if (found != store().digests.end()) return found->second;
-  }
-  return digest_of(constant);
+/// That of its bytes, which are read only where it comes late and nobody has read it before.
+Digest digest_of_elements(const Array& constant) {
+  const std::shared_ptr<LateDigest> late = LateArrays::digest(constant);
+  if (!late) return digest_of_bytes(constant);
+  if (const std::optional<Digest> known = late->get()) return *known;
+  const Digest digest = digest_of_bytes(constant);
+  late->set(digest);
+  return digest;
 }
 
 }  // namespace
 
+Digest digest_of(const Array& constant) {
+  {
+    const std::lock_guard lock(store().mutex);
+    const void* const place = LateArrays::place(constant);
+    const auto offer = store().offers.find(place);
+    if (offer != store().offers.end() && offer->second.type == constant.type()) return offer->second.digest;
+    const auto found = store().digests.find(place);
+    if (found != store().digests.end()) return found->second;
+  }
+  return digest_of_elements(constant);
+}
+
+Digest digest_of_result(std::string_view how, std::span<const Array> operands) {
+  std::string identity(how);
+  for (const Array& operand : operands) {
+    const Digest digest = digest_of(operand);
+    identity.append(reinterpret_cast<const char*>(&digest), sizeof digest);
+  }
+  return digest_of(identity);
+}
+
 Array shared_form(const Array& constant, const std::string& form, const Type& type,
                   const std::function<void(Array& array)>& make) {
   if (Array offered = offered_form(constant, form, type); !offered.empty()) return offered;
-  const Key key{constant.type().str(), known_digest(constant), form};
+  const Key key{constant.type().str(), digest_of(constant), form};
   if (const std::shared_ptr<Array> there = find(key)) return view_of(there);
   Array array(type);
   make(array);
@@ -145,21 +161,21 @@ Array shared_constant(const Array& constant, bool nobodys) {
   if (constant.empty()) return constant;
   {
     const std::lock_guard lock(store().mutex);
-    if (store().digests.contains(constant.data())) return constant;
+    if (store().digests.contains(LateArrays::place(constant))) return constant;
   }
-  const Key key{constant.type().str(), digest_of(constant), ""};
+  const Key key{constant.type().str(), digest_of_elements(constant), ""};
   std::shared_ptr<Array> kept = find(key);
   if (!kept) {
     kept = keep(key, nobodys ? constant : constant.clone());
     const std::lock_guard lock(store().mutex);
-    store().digests[kept->data()] = std::get<Digest>(key);
+    store().digests[LateArrays::place(*kept)] = std::get<Digest>(key);
   }
   return view_of(kept);
 }
 
 std::vector<NamedForm> forms_of(const Array& constant) {
   const std::string type = constant.type().str();
-  const Digest digest = known_digest(constant);
+  const Digest digest = digest_of(constant);
   std::vector<NamedForm> all;
   const std::lock_guard lock(store().mutex);
   for (auto at = store().forms.lower_bound({type, digest, ""}); at != store().forms.end(); ++at) {

@@ -3,12 +3,23 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/array.h>
 
+#include "ir/late_array.h"
+
 namespace millrace {
+
+/// Stands for a constant's bytes.
+Digest digest_of(const Array& constant);
+
+/// Stands for those of what is computed of constants, in a way that `how` says with all that it depends on
+/// besides their bytes.
+Digest digest_of_result(std::string_view how, std::span<const Array> operands);
 
 /// What `make` writes into an array of that type, which is full of zeros: a form of the constant. `form`
 /// names it, with all that it depends on besides the constant's type and bytes. Whoever asks while somebody

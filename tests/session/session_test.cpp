@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fstream>
 #include <future>
+#include <map>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "support/allocations.h"
+#include "support/random_graph.h"
 #include "support/refusal.h"
 
 using namespace millrace;
@@ -65,7 +67,7 @@ Array first_rows(const Array& all, int64_t count) {
 }  // namespace
 
 TEST_CASE("a session runs any batch, by few executables") {
-  const Session session(session_mlp());
+  const Session session(session_mlp(), {.executables = 8});
   REQUIRE(session.inputs().size() == 1);
   CHECK(session.inputs()[0].type.str() == "f32[batch, 6]");
   CHECK(session.outputs()[0].type.str() == "f32[batch, 5]");
@@ -302,6 +304,36 @@ SessionModel session_of_many_launches() {
 }
 
 }  // namespace
+
+TEST_CASE("executables for several sizes take turns with the memory for what is in between") {
+  const auto rows = [](int64_t count) {
+    Array array(f32, {count, 256});
+    for (int64_t i = 0; i < array.count(); ++i) array.set(i, static_cast<double>(i * 7 % 19) / 19 - 0.5);
+    return array;
+  };
+  SessionModel model = session_of_many_launches();
+  model.independent = {};
+  const Session session(model);
+  std::map<int64_t, Array> first;
+  first[600] = session.run({{rows(600)}})[0];
+  const int64_t one = session.counts().bytes;
+  for (const int64_t count : {200, 400, 500}) first[count] = session.run({{rows(count)}})[0];
+  // What goes in and comes out is counted with each, and no more.
+  CHECK(session.counts().bytes <= one + (200 + 400 + 500) * 2 * 256 * 4);
+  for (const int64_t count : {400, 600, 200, 500, 600}) {
+    CAPTURE(count);
+    CHECK(session.run({{rows(count)}})[0].identical(first[count]));
+    const Array alone = Session(model).run({{rows(count)}})[0];
+    CHECK(test::difference(first[count], alone) < 1e-5);
+  }
+  // With the sizes that need a large one it goes, too.
+  const Session few(model, {.executables = 1});
+  (void)few.run({{rows(2000)}});
+  const int64_t large = few.counts().bytes;
+  (void)few.run({{rows(200)}});
+  (void)few.run({{rows(210)}});
+  CHECK(few.counts().bytes < large / 2);
+}
 
 TEST_CASE("a run that is cancelled ends soon, and the session goes on") {
   const Session session(session_of_many_launches());
