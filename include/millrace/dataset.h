@@ -117,7 +117,8 @@ class Dataset {
                         std::vector<ColumnValues>& /*values*/) const {
     return false;
   }
-  /// False when the sample has no value in this column; answers without reading the value.
+  /// False when it is known without reading that the sample has no value in this column (a file that a folder
+  /// has not); of what stands in a row of texts only read() tells.
   virtual bool has(int64_t /*index*/, size_t /*column*/) const { return true; }
   /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the
   /// column cannot be used for classes.

@@ -69,7 +69,7 @@ typedef struct millrace_session millrace_session;
 typedef struct millrace_options {
   size_t size;
   const char* precision; /* "fp32", "bf16" or "fp16"; NULL: the model's own */
-  int32_t executables;   /* most sets of sizes that stay compiled */
+  int32_t executables;   /* most sets of sizes that stay compiled; 0: some hundred */
 } millrace_options;
 
 /* An input or output of a model; the pointers live as long as the session. */

@@ -32,8 +32,8 @@ struct CompileOptions {
   bool exact = false;
   /// Of a session's model: its graph is what passes made of one before, so only kernels are built.
   bool ready = false;
-  /// Of a session: where no choice is recorded for a problem, one for a problem nearly as large holds (of a
-  /// text a token shorter), rather than that kernels are timed.
+  /// Of a session's model that has any sizes: problems nearly as large as each other (of a text a token
+  /// longer) have one choice, so that not each has its kernels timed, nor weights packed in another form.
   bool choose_alike = false;
   /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step
   /// then computes activations again for its backward pass where that saves most.
@@ -94,6 +94,8 @@ class Executable {
   int64_t program_bytes() const;
   /// Of these, bytes of the intermediates.
   int64_t arena_bytes() const;
+  /// About the bytes that it takes itself, constants aside: plan, kernels and their code.
+  int64_t plan_bytes() const;
 
  private:
   friend class Program;
@@ -112,9 +114,9 @@ class Program {
   static Program compile(const Graph& graph, const CompileOptions& options = {});
   /// One more program of what was compiled once, with an arena, inputs and outputs of its own. TypeError for
   /// arrays of another type than the inputs that they are for. `share_copies` as in CompileOptions. `arenas`,
-  /// of the library: it has an arena of these during a run, and none of its own.
+  /// of the library: it has an arena of these during a run, and outputs that are bound before one.
   explicit Program(std::shared_ptr<const Executable> executable, const std::map<int, Array>& inputs = {},
-                   const Program* share_copies = nullptr, std::shared_ptr<Arenas> arenas = nullptr);
+                   const Program* share_copies = nullptr, const std::shared_ptr<Arenas>& arenas = nullptr);
   /// What it runs.
   const std::shared_ptr<const Executable>& executable() const;
   Program(Program&&) noexcept;

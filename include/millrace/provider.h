@@ -85,6 +85,9 @@ class Provider {
   virtual std::string name() const = 0;
   /// Why this provider does not take the node; nullopt when it does. Layouts are not yet decided.
   virtual std::optional<std::string> why_not(const Graph& graph, const Node& node) const = 0;
+  /// Whether the node's operator is one that this provider has kernels for: else nobody need be told why it
+  /// does not take the node.
+  virtual bool concerns(const Node& /*node*/) const { return true; }
   /// Layouts for the node that give the fastest kernel; by default the usual one of all operands and results.
   virtual LayoutWish layouts(const Graph& graph, const Node& node) const;
   virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
@@ -102,6 +105,7 @@ class OperatorProvider : public Provider {
   /// `others`: why other operators are not taken ("only matmul"), nor those whose kernel is null.
   OperatorProvider(std::string others, std::vector<std::pair<std::string_view, Build>> kernels);
   std::optional<std::string> why_not(const Graph& graph, const Node& node) const final;
+  bool concerns(const Node& node) const final { return find(node.op) != nullptr; }
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override;
 
  protected:

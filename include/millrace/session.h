@@ -15,10 +15,10 @@
 // What is in memory. Weights are constants of the graph, folded and packed, in memory once for all sets of
 // sizes that want the same bytes; or arrays that all share (SessionModel::weights). For each set of sizes
 // there is an Executable (program.h), compiled when such sizes are first asked for, while those that are
-// there go on running. The SessionOptions::executables used last are kept. Each has as many programs as ever
-// ran it at the same time, and callers share them; all programs take turns with the memory for what is in
-// between (where SessionOptions::memory says how much there may be, each has its own). So a result does not
-// depend on who else asks, bit for bit. All of it goes with the last copy of the session.
+// there go on running. Those used last are kept (SessionOptions::executables). Each has as many programs as
+// ever ran it at the same time, and callers share them; all programs take turns with the memory for what is
+// in between (where SessionOptions::memory says how much there may be, each has its own). So a result does
+// not depend on who else asks, bit for bit. All of it goes with the last copy of the session.
 //
 // Sizes in between. Of a dimension that the model lets be filled up (rows of a batch, which do not see each
 // other) not every size gets an executable: a run takes the next size of 1, 2, 3, 4, 6, 8, 12, 16, 24, …, is
@@ -88,8 +88,9 @@ struct SessionModel {
 struct SessionOptions {
   /// As in CompileOptions; empty: the model's own.
   std::string precision = {};
-  /// Most sets of sizes whose executables are kept.
-  int executables = 64;
+  /// Most sets of sizes whose executables are kept; 0: as many as take 256 MB besides weights and what runs
+  /// need (some hundred), and 8 at least.
+  int executables = 0;
   /// Most memory that it keeps, such as "200MB"; empty: as much as it takes.
   std::string memory = {};
   /// Of the process's threads, how many may work for one run, and how many runs of run_async() are made at

@@ -123,6 +123,8 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
+bool any_mapped_file_lost() { return lost_files > 0; }
+
 bool MappedFile::lost() const { return place_ >= 0 && watched[static_cast<size_t>(place_)].lost; }
 
 namespace {

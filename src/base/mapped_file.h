@@ -34,6 +34,8 @@ class MappedFile {
 /// mapped, if there is one. Another file in its place (as AtomicFile puts one), none, and bytes added at the
 /// end change nothing of what is mapped. Cheap: it looks at the files about once a second, or `now`.
 void require_mapped_files(bool now = false);
+/// Is any living MappedFile lost()? Costs nothing.
+bool any_mapped_file_lost();
 /// The same at once, of the one that `memory` is a part of; of all where it is of none.
 void require_mapped_file(const void* memory);
 

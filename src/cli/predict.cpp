@@ -48,13 +48,17 @@ void require_fitting(const PredictArguments& a, bool run) {
 /// One line, or one object, for each sample.
 class PredictionPrinter {
  public:
-  PredictionPrinter(const PredictArguments& a, const task::Task& task) : a_(a), task_(task) {}
+  PredictionPrinter(const PredictArguments& a, const task::Task& task) : a_(a), task_(task) {
+    for (const auto& output : task.outputs) names_.insert(output->name());
+  }
 
   void print(const std::string& name, const std::vector<std::span<const float>>& logits,
              std::span<const int64_t> rows) {
     std::string text;
     std::vector<std::pair<std::string, Json>> fields = {{"input", name}};
+    std::set<std::string> reserved = {"input"};
     if (!rows.empty()) fields.emplace_back("rows", std::vector<Json>(rows.begin(), rows.end()));
+    if (!rows.empty()) reserved.insert("rows");
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
       const task::Output& output = *task_.outputs[i];
       const task::Prediction prediction = output.predict(logits[i], a_.top);
@@ -65,7 +69,7 @@ class PredictionPrinter {
         fields.insert(fields.end(), own.begin(), own.end());
       } else {
         text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", output.name(), prediction.text);
-        fields.emplace_back(output.name(), json_object(own));
+        fields.emplace_back(task::beside(output.name(), reserved, names_), json_object(own));
       }
     }
     if (a_.json)
@@ -84,6 +88,7 @@ class PredictionPrinter {
  private:
   const PredictArguments& a_;
   const task::Task& task_;
+  std::set<std::string> names_;  // of outputs
 };
 
 void print_continuation(const PredictArguments& a, const std::string& text,

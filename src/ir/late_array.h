@@ -22,8 +22,10 @@ struct Digest {
 /// That of elements which come late: known once somebody has read them, of all arrays that share this.
 class LateDigest {
  public:
-  LateDigest() = default;
+  /// `in_file`: of elements in a file that is mapped, which is theirs alone who mapped it.
+  explicit LateDigest(bool in_file = false) : in_file_(in_file) {}
   explicit LateDigest(Digest known) : known_(known) {}
+  bool in_file() const { return in_file_; }
   std::optional<Digest> get() const {
     const std::lock_guard lock(mutex_);
     return known_;
@@ -34,6 +36,7 @@ class LateDigest {
   }
 
  private:
+  const bool in_file_ = false;
   mutable std::mutex mutex_;
   std::optional<Digest> known_;
 };

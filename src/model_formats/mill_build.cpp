@@ -103,6 +103,7 @@ void try_independent(const SessionModel& model, const std::string& name, Binding
 
 void build(const SessionModel& model, const BuildOptions& options, const std::filesystem::path& path) {
   CompileOptions compile = model.compile;
+  compile.choose_alike = false;  // what is built is for its sizes, and others find the nearest
   if (!options.precision.empty()) compile.precision = options.precision;
   if (options.sizes.empty()) fail<InputError>("there are no sizes to build for");
   for (const std::string& name : options.independent)

@@ -82,6 +82,20 @@ onnx::Imported read_for(const onnx::Model& model, const std::vector<SessionValue
   return imported;
 }
 
+/// The same, of a file that is as it was: else what it cannot be read for is that.
+onnx::Imported read_whole(const onnx::Model& model, const std::vector<SessionValue>& inputs,
+                          const Bindings& sizes, const Reading& reading) {
+  std::optional<onnx::Imported> imported;
+  try {
+    imported = read_for(model, inputs, sizes, reading);
+  } catch (const Error&) {
+    require_mapped_file(model.mapped);
+    throw;
+  }
+  require_mapped_file(model.mapped);  // or the weights of some sizes would be others'
+  return *std::move(imported);
+}
+
 /// Nothing where it cannot be read, and why.
 std::optional<onnx::Imported> try_to_read(const onnx::Model& model, const std::vector<SessionValue>& inputs,
                                           const Bindings& sizes, const Reading& reading,
@@ -214,6 +228,7 @@ int64_t bytes_of(const onnx::TensorProto& tensor) {
 SessionModel load_onnx(const std::filesystem::path& path) {
   const auto model = std::make_shared<onnx::Model>(onnx::read_model(path));
   SessionModel session;
+  session.compile.choose_alike = true;
   for (const onnx::ValueInfo& input : model->graph.inputs) {
     if (onnx::find_initialiser(*model, input.name)) continue;
     if (!input.has_shape)
@@ -232,13 +247,12 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   };
   const bool known = complete(*model, reading, session);
   session.decisions = [model, reading, inputs = session.inputs](const Bindings& sizes) {
-    return read_for(*model, inputs, sizes, reading()).decisions;
+    return read_whole(*model, inputs, sizes, reading()).decisions;
   };
   session.require_unchanged = [files] { files->require_unchanged(); };
   session.graph = [model, reading, known, inputs = session.inputs, outputs = session.outputs,
                    path](const Bindings& sizes) {
-    onnx::Imported imported = read_for(*model, inputs, sizes, reading());
-    require_mapped_file(model->mapped);  // or the weights of some sizes would be others'
+    onnx::Imported imported = read_whole(*model, inputs, sizes, reading());
     Graph& graph = imported.graph;
     // The model's outputs, and behind them, of each whose size depends on data, that size.
     std::vector<Value> values, counts;

@@ -14,6 +14,8 @@ class ExternalFiles {
  public:
   /// A file, mapped when it is first asked for. IoError when it cannot be.
   std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  /// Whether an address lies in one of them.
+  bool contains(const void* address);
   /// IoError when one of them was written to or cut short since it was mapped.
   void require_unchanged();
 

@@ -15,30 +15,31 @@ std::map<std::string, Array> LateInitialisers::arrays() {
   std::map<std::string, Array> arrays;
   if (digests_.empty()) {
     arrays = large_initialisers(*model_, *files_);
-    for (auto& [name, array] : arrays)
-      array = LateArrays::with_digest(array, digests_[name] = std::make_shared<LateDigest>());
+    for (auto& [name, array] : arrays) {
+      digests_[name] = std::make_shared<LateDigest>(files_->contains(std::as_const(array).data()));
+      array = LateArrays::with_digest(array, digests_[name]);
+    }
     return arrays;
   }
   for (const TensorProto& tensor : model_->graph.initialisers) {
     const auto found = digests_.find(tensor.name);
     if (found == digests_.end()) continue;
-    const auto read = [model = model_, files = files_, &tensor] {
-      Array array = array_of(tensor, model->folder, files.get());
-      require_mapped_file(model->mapped);
-      return array;
-    };
     const std::shared_ptr<LateDigest>& digest = found->second;
+    const auto read = [model = model_, files = files_, &tensor] {
+      return array_of(tensor, model->folder, files.get());
+    };
     // What lies in a file that is mapped needs no copy.
-    arrays.emplace(tensor.name, !digest->get() || !tensor.external.empty()
-                                    ? LateArrays::with_digest(read(), digest)
-                                    : LateArrays::make(
-                                          {*dtype_of(tensor.data_type), Shape(tensor.dims)},
-                                          [read](void* elements) {
-                                            const Array array = read();
-                                            std::memcpy(elements, array.data(),
-                                                        static_cast<size_t>(array.bytes()));
-                                          },
-                                          digest));
+    if (digest->in_file() || !digest->get()) {
+      arrays.emplace(tensor.name, LateArrays::with_digest(read(), digest));
+      continue;
+    }
+    const auto write = [model = model_, read](void* elements) {
+      const Array array = read();
+      require_mapped_file(model->mapped);  // or the digest would be of others
+      std::memcpy(elements, array.data(), static_cast<size_t>(array.bytes()));
+    };
+    arrays.emplace(tensor.name,
+                   LateArrays::make({*dtype_of(tensor.data_type), Shape(tensor.dims)}, write, digest));
   }
   return arrays;
 }

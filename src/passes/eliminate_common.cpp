@@ -58,7 +58,7 @@ void append(std::string& key, const Attribute& attribute, Constants& constants) 
           key += value.str();
         } else if constexpr (std::is_same_v<T, Array>) {
           key += value.type().str();
-          if (value.bytes() <= 4096)
+          if (value.bytes() < 4096)
             key.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
           else
             append(key, constants.place_of(value));

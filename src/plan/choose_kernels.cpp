@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/words.h"
 #include "passes/pass.h"
+#include "plan/alike.h"
 #include "plan/fastest.h"
 #include "plan/nearest_choice.h"
 #include "target/shared_constants.h"
@@ -98,8 +99,12 @@ class Chooser {
         if (!provider->contested(graph(), node)) break;
         continue;
       }
-      decline(launch, *provider, *reason);
+      if (provider->concerns(node)) decline(launch, *provider, *reason);
     }
+    if (takers.empty())
+      for (const auto& provider : target_.providers)
+        if (!provider->concerns(node))
+          decline(launch, *provider, provider->why_not(graph(), node).value_or(""));
     MILLRACE_CHECK(!takers.empty(), "no provider of '{}' takes {}: {}", target_.name, node.op->name,
                    launch.declined);
     return takers;
@@ -141,12 +146,13 @@ class Chooser {
   void recall(PlannedLaunch& launch, Takers& takers) {
     if (takers.size() < 2) return;
     launch.problem = choice_key(plan_.source, graph().node(launch.node));
+    if (options_.choose_alike) launch.problem = alike_problem(launch.problem);
     if (options_.frugal.contains(launch.problem)) return;
     const auto recorded = options_.choices.find(launch.problem);
     Takers known;
     if (recorded != options_.choices.end()) known = named_in(recorded->second, takers);
-    if (known.empty() && options_.alike > 0)
-      known = named_in(nearest_choice(options_.choices, launch.problem, options_.alike).value_or(""), takers);
+    if (known.empty() && options_.nearest)
+      known = named_in(nearest_choice(options_.choices, launch.problem).value_or(""), takers);
     if (known.empty()) known = named_in(tuned_choice(launch.problem).value_or(""), takers);
     if (known.empty()) return;
     if (known.size() == 1 || forms_there(launch).empty())

@@ -36,11 +36,11 @@ double distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest_choice(const std::map<std::string, std::string>& choices,
-                                          const std::string& problem, double most) {
+                                          const std::string& problem) {
   double least = std::numeric_limits<double>::infinity();
   const std::string* choice = nullptr;
   for (const auto& [known, chosen] : choices)
-    if (const double d = distance(known, problem); d < least && d <= std::log(most)) {
+    if (const double d = distance(known, problem); d < least) {
       least = d;
       choice = &chosen;
     }

@@ -90,9 +90,10 @@ struct PlanOptions {
   std::vector<char> steady_inputs = {};  // graph inputs that stay the same over many runs; empty: none
   bool chains = false;                   // whether who runs the plan can run chains
   /// For what is not among the choices, that of the recorded problem that is most like it is taken, where
-  /// there is one whose numbers differ by no larger factors, rather than what this machine found: it has the
-  /// packed weights. 0: none is.
-  double alike = 0;
+  /// there is one, rather than what this machine found: it has the packed weights.
+  bool nearest = false;
+  /// Problems that are alike (alike.h) are one, of which one is timed.
+  bool choose_alike = false;
 };
 
 /// Operands and results that a member of a chain has at most.

@@ -20,6 +20,10 @@ Arena allocate_arena(int64_t bytes);
 /// Memory that programs take turns with: as many arenas as run at the same time. Thread-safe.
 class Arenas {
  public:
+  /// `in_turns`: or each program has its own.
+  explicit Arenas(bool in_turns = true) : in_turns_(in_turns) {}
+  bool in_turns() const { return in_turns_; }
+
   /// One of at least so many bytes, for as long as it lives.
   class Lease {
    public:
@@ -45,6 +49,7 @@ class Arenas {
   int64_t bytes() const { return bytes_; }
 
  private:
+  const bool in_turns_;
   std::atomic<int64_t> bytes_{0};
   std::mutex mutex_;                // of what follows
   std::vector<Lease::Sized> idle_;  // the smallest first

@@ -15,7 +15,9 @@ std::optional<Array> late_result(const Graph& graph, const Node& node, std::span
   constexpr int64_t least = 4096;  // bytes
   if (node.types.size() != 1 || node.types[0].bytes() < least) return std::nullopt;
   if (std::none_of(operands.begin(), operands.end(), LateArrays::digest)) return std::nullopt;
-  Graph own = alone(graph, node);
+  Node plain = node;
+  plain.origin = {};  // whatever layer it is of
+  Graph own = alone(graph, plain);
   const Digest digest = digest_of_result(own.str(), operands);
   return LateArrays::make(
       node.types[0],

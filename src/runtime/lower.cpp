@@ -14,6 +14,7 @@
 #include "base/seconds_since.h"
 #include "ir/alone.h"
 #include "ops/work.h"
+#include "plan/alike.h"
 #include "plan/constants.h"
 #include "plan/nearest_choice.h"
 #include "runtime/compare.h"
@@ -48,7 +49,8 @@ class Lowering {
         options_(options),
         device_(device),
         choices_(options.choices),
-        keep_(keep) {}
+        keep_(keep),
+        choose_alike_(options.choose_alike && !options.ready) {}
 
   Lowered run() {
     if (options_.memory > 0) {
@@ -118,17 +120,10 @@ class Lowering {
     now_.passes.push_back({"layout", seconds_since(lowered_at), laid_out.graph.size()});
     const auto laid_out_at = std::chrono::steady_clock::now();
     do {
-      now_.plan = make_plan(laid_out, target_,
-                            {now_.copies.donations,
-                             choices_,
-                             options_.exact,
-                             frugal_,
-                             {},
-                             true,
-                             options_.ready          ? kAnyFactors
-                             : options_.choose_alike ? kAlike
-                                                     : 0},
-                            device_);
+      now_.plan = make_plan(
+          laid_out, target_,
+          {now_.copies.donations, choices_, options_.exact, frugal_, {}, true, options_.ready, choose_alike_},
+          device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -150,17 +145,17 @@ class Lowering {
   }
 
   /// Whether the second form of a problem is the faster one: as recorded, or by running both.
-  bool prefers(const std::string& problem, const Form& first, const Form& second) {
+  bool prefers(const std::string& asked, const Form& first, const Form& second) {
+    const std::string problem = choose_alike_ ? alike_problem(asked) : asked;
     if (undone_.contains(second.name) && !options_.choices.contains(problem)) {
       compared_[problem] = first.name;
       return false;
     }
     const auto recorded = choices_.find(problem);
     // What this machine has timed for one size alone would make graphs differ that are to be alike.
-    std::string choice = recorded != choices_.end() ? recorded->second : "";
-    if (choice.empty() && options_.choose_alike)
-      choice = nearest_choice(options_.choices, problem, kAlike).value_or("");
-    if (choice.empty() && !untimed_) choice = tuned_choice(problem).value_or("");
+    std::string choice = recorded != choices_.end() ? recorded->second
+                         : untimed_                 ? ""
+                                                    : tuned_choice(problem).value_or("");
     if (untimed_ && choice != first.name && choice != second.name)
       choice = nearest_choice(options_.choices, problem).value_or(first.name);
     if (choice != first.name && choice != second.name) {
@@ -289,6 +284,7 @@ class Lowering {
   DeviceContext device_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
   const bool keep_;                                        // the graph as passes leave it
+  const bool choose_alike_;
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
   bool untimed_ = false;          // nothing is timed
   bool repeat_ = false;           // copies of parameters are made where they are read

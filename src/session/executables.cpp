@@ -6,7 +6,6 @@
 #include "base/format.h"
 #include "base/free_memory.h"
 #include "base/size_text.h"
-#include "plan/nearest_choice.h"
 #include "session/sizes.h"
 
 namespace millrace {
@@ -56,7 +55,7 @@ Executables::Executables(SessionModel model, int most, int64_t memory)
     : model_(std::move(model)),
       most_(static_cast<size_t>(most)),
       memory_(memory),
-      arenas_(memory > 0 ? nullptr : std::make_shared<Arenas>()) {
+      arenas_(std::make_shared<Arenas>(memory == 0)) {
   int64_t weights = model_.constant_bytes;
   for (const Array& array : model_.weights) weights += array.bytes();
   if (memory_ > 0 && weights > memory_)
@@ -82,7 +81,7 @@ std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   }
   kept_.splice(kept_.begin(), kept_, at);
   // Who still runs one that goes has it until then.
-  if (kept_.size() > most_) {
+  if (keeps_too_many()) {
     kept_.pop_back();
     drop_arenas();
   }
@@ -90,11 +89,21 @@ std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
   return kept_.front();
 }
 
+/// With mutex_ held.
+bool Executables::keeps_too_many() const {
+  if (most_ > 0) return kept_.size() > most_;
+  constexpr size_t few = 8;
+  constexpr int64_t little = 256 << 20;  // bytes
+  int64_t bytes = 0;
+  for (const auto& sized : kept_) bytes += sized->plan_bytes;
+  return kept_.size() > few && bytes > little;
+}
+
 /// Those that no set of sizes needs which is still kept. With mutex_ held.
 void Executables::drop_arenas() {
   int64_t largest = 0;
   for (const auto& sized : kept_) largest = std::max(largest, sized->arena_bytes);
-  if (arenas_) arenas_->drop_larger(largest);
+  arenas_->drop_larger(largest);
 }
 
 /// All that there is in memory, with `memory` in addition. With mutex_ held.
@@ -104,21 +113,23 @@ int64_t Executables::live_bytes(Memory memory) const {
   for (const auto& each : live_)
     if (const std::shared_ptr<Sized> sized = each.lock()) {
       memory.insert(sized->constants.begin(), sized->constants.end());
-      programs += sized->programs * sized->program_bytes;
+      programs += sized->programs * sized->program_bytes + sized->plan_bytes;
     }
-  return sum_of(memory) + programs + (arenas_ ? arenas_->bytes() : 0);
+  return sum_of(memory) + programs + arenas_->bytes();
 }
 
-void Executables::refuse(const Sized& sized, int64_t constants, int64_t program) const {
-  std::string fits = fmt::format("allow {}", memory_text(constants + program));
+void Executables::refuse(const Sized& sized, int64_t constants, int64_t plan, int64_t program) const {
+  std::string fits = fmt::format("allow {}", memory_text(constants + plan + program));
   for (const std::string& name : model_.independent)
     if (const auto found = sized.sizes.find(name); found != sized.sizes.end() && found->second > 1) {
-      const int64_t rows = (memory_ - constants) * found->second / std::max<int64_t>(program, 1);
-      if (rows >= 1) fits += fmt::format(", or let {} be {} or less", name, rows);
+      const int64_t rows = (memory_ - constants - plan) * found->second / std::max<int64_t>(program, 1);
+      int64_t step = 1;  // others are filled up to these
+      while (next_size(step + 1) <= rows) step = next_size(step + 1);
+      if (rows >= 1) fits += fmt::format(", or let {} be {} or less", name, step);
     }
   fail<InputError>("{} needs {} ({} for weights, {} for a run), but the session is allowed {}: {}",
-                   sizes_words(sized.sizes), memory_text(constants + program), memory_text(constants),
-                   memory_text(program), memory_text(memory_), fits);
+                   sizes_words(sized.sizes), memory_text(constants + plan + program), memory_text(constants),
+                   memory_text(plan + program), memory_text(memory_), fits);
 }
 
 /// Makes room for an executable and one program of it.
@@ -129,11 +140,12 @@ void Executables::admit(const std::shared_ptr<Sized>& sized, const Executable& e
   add_to(own, model_.weights);
   add_to(weights, model_.weights);  // which are inputs of the programs
   const int64_t own_bytes = sum_of(own), program = executable.program_bytes() - sum_of(weights) -
-                                                   (arenas_ ? executable.arena_bytes() : 0);
+                                                   (arenas_->in_turns() ? executable.arena_bytes() : 0);
+  const int64_t plan = executable.plan_bytes();
   std::vector<std::shared_ptr<Sized>> dropped;  // outlive the lock
   std::unique_lock lock(mutex_);
-  while (memory_ > 0 && live_bytes(constants) + program > memory_) {
-    if (own_bytes + program > memory_) refuse(*sized, own_bytes, program);
+  while (memory_ > 0 && live_bytes(constants) + plan + program > memory_) {
+    if (own_bytes + plan + program > memory_) refuse(*sized, own_bytes, plan, program);
     // One that is yet to be compiled has nothing to give.
     const auto oldest = std::find_if(kept_.rbegin(), kept_.rend(),
                                      [&](const auto& each) { return each != sized && each->programs > 0; });
@@ -151,10 +163,11 @@ void Executables::admit(const std::shared_ptr<Sized>& sized, const Executable& e
   sized->constants = std::move(constants);
   sized->program_bytes = program;
   sized->arena_bytes = executable.arena_bytes();
+  sized->plan_bytes = plan;
   sized->programs = 1;
   // Others may have pushed it out meanwhile.
   if (std::find(kept_.begin(), kept_.end(), sized) == kept_.end()) kept_.push_front(sized);
-  while (kept_.size() > most_) {
+  while (keeps_too_many()) {
     dropped.push_back(kept_.back());
     kept_.pop_back();
     drop_arenas();
@@ -176,7 +189,6 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
   try {
     CompileOptions options = model_.compile;
     options.bindings = sized->sizes;
-    options.choose_alike = true;
     for (const auto& choice : choices()) options.choices.insert(choice);
     std::shared_ptr<const Executable> executable = [&] {
       const Graph graph = model_.graph(sized->sizes);
@@ -191,14 +203,20 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     admit(sized, *executable);
     sized->executable = std::move(executable);
     const Context& first = *sized->idle.emplace_back(make(*sized));
+    // What was packed of other bytes than the model had at first goes now, before anyone finds it.
+    if (model_.require_unchanged) model_.require_unchanged();
     const std::lock_guard lock(mutex_);
-    for (const auto& [problem, choice] : first.program.choices())
-      if (!nearest_choice(choices_, problem, kAlike)) choices_.emplace(problem, choice);
+    // What it keeps room for, whoever runs it: results that are as large as the data say.
+    for (size_t o = 0; o < model_.outputs.size(); ++o)
+      if (model_.outputs[o].data_axis >= 0) sized->plan_bytes += first.no_outputs[o].bytes();
+    choices_.insert(first.program.choices().begin(), first.program.choices().end());
     ++compiled_;
   } catch (...) {
+    sized->idle.clear();
     sized->executable = nullptr;
     const std::lock_guard lock(mutex_);
     sized->programs = 0;
+    sized->plan_bytes = 0;
     sized->constants.clear();
     kept_.remove(sized);  // sizes that cannot be keep no place
     freed_.notify_all();
@@ -220,8 +238,10 @@ std::unique_ptr<Context> Executables::make(const Sized& sized) const {
                                                    {}});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
     context->no_inputs.push_back(unbound(context->program.input(static_cast<int>(i)).type()));
-  for (size_t o = 0; o < model_.outputs.size(); ++o)
-    context->no_outputs.push_back(unbound(context->program.output(static_cast<int>(o)).type()));
+  for (size_t o = 0; o < model_.outputs.size(); ++o) {
+    const int at = static_cast<int>(o);
+    context->no_outputs.push_back(unbound(context->program.output(at).type()));
+  }
   return context;
 }
 

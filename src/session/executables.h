@@ -31,8 +31,8 @@ class Executables {
   struct Sized;
 
  public:
-  /// `most`: sets of sizes; `memory`: bytes, 0: as many as it takes. InputError when the model's weights
-  /// alone need more.
+  /// `most`: sets of sizes, 0: as many as take little memory; `memory`: bytes, 0: as many as it takes.
+  /// InputError when the model's weights alone need more.
   Executables(SessionModel model, int most, int64_t memory);
 
   const SessionModel& model() const { return model_; }
@@ -73,7 +73,7 @@ class Executables {
     // With Executables::mutex_ held:
     Memory constants;
     int64_t program_bytes = 0;  // with its arena where programs do not take turns with these
-    int64_t arena_bytes = 0;
+    int64_t arena_bytes = 0, plan_bytes = 0;
     int programs = 0;
   };
 
@@ -82,16 +82,17 @@ class Executables {
   void admit(const std::shared_ptr<Sized>& sized, const Executable& executable);
   bool admit_program(Sized& sized);
   std::unique_ptr<Context> make(const Sized& sized) const;
+  bool keeps_too_many() const;
   void drop_arenas();
   int64_t live_bytes(Memory memory) const;
-  void refuse(const Sized& sized, int64_t constants, int64_t program) const;
+  void refuse(const Sized& sized, int64_t constants, int64_t plan, int64_t program) const;
   void give_back(std::shared_ptr<Sized> sized, std::unique_ptr<Context> context);
   void let_go(std::shared_ptr<Sized> sized);
 
   const SessionModel model_;
   const size_t most_;
   const int64_t memory_;
-  const std::shared_ptr<Arenas> arenas_;    // null where memory is limited: each program's is counted
+  const std::shared_ptr<Arenas> arenas_;    // in turns unless memory is limited: then each is counted
   mutable std::mutex mutex_;                // of all that follows
   std::condition_variable freed_;           // something that was dropped runs no more
   std::list<std::shared_ptr<Sized>> kept_;  // the one used last first

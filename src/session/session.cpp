@@ -235,8 +235,9 @@ struct Session::Impl {
 Session::Session(SessionModel model, const SessionOptions& options) {
   if (!model.graph) fail<InputError>("a session's model lacks its graph");
   require_first(model);
-  if (options.executables < 1)
-    fail<InputError>("a session cannot keep {} executables: at least 1", options.executables);
+  if (options.executables < 0)
+    fail<InputError>("a session cannot keep {} executables; 0 stands for as many as take little memory",
+                     options.executables);
   if (options.threads < 0)
     fail<InputError>("a session cannot have {} threads; 0 stands for all of them", options.threads);
   if (!options.precision.empty()) {

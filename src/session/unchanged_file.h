@@ -7,6 +7,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/mapped_file.h"
+
 namespace millrace {
 
 /// Throws away what was computed of a file that was written to meanwhile, or cut short.
@@ -16,11 +18,12 @@ class UnchangedFile {
   explicit UnchangedFile(std::function<void()> look) : look_(std::move(look)) {}
 
   /// To be called after each run. A look takes a microsecond, as the run of a small network does, and comes
-  /// once a millisecond at most.
+  /// once a millisecond at most, but where a part of some file is gone.
   void require() {
     if (!look_) return;
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    if (now < std::chrono::nanoseconds(next_.load(std::memory_order_relaxed))) return;
+    const bool soon = now < std::chrono::nanoseconds(next_.load(std::memory_order_relaxed));
+    if (soon && !any_mapped_file_lost()) return;
     look_();
     next_.store(std::chrono::nanoseconds(now + std::chrono::milliseconds(1)).count(),
                 std::memory_order_relaxed);

@@ -64,8 +64,6 @@ Store& store() {
   return one;
 }
 
-Array view_of(const std::shared_ptr<Array>& kept) { return LateArrays::view(kept); }
-
 /// With the last copy of an array goes its place.
 struct Forget {
   Key key;
@@ -151,14 +149,16 @@ Array shared_form(const Array& constant, const std::string& form, const Type& ty
                   const std::function<void(Array& array)>& make) {
   if (Array offered = offered_form(constant, form, type); !offered.empty()) return offered;
   const Key key{constant.type().str(), digest_of(constant), form};
-  if (const std::shared_ptr<Array> there = find(key)) return view_of(there);
+  if (const std::shared_ptr<Array> there = find(key)) return LateArrays::view(there);
   Array array(type);
   make(array);
-  return view_of(keep(key, std::move(array)));
+  return LateArrays::view(keep(key, std::move(array)));
 }
 
 Array shared_constant(const Array& constant, bool nobodys) {
   if (constant.empty()) return constant;
+  // In a file that is mapped it is once, and others may not come to depend on that file.
+  if (const auto late = LateArrays::digest(constant); late && late->in_file()) return constant;
   {
     const std::lock_guard lock(store().mutex);
     if (store().digests.contains(LateArrays::place(constant))) return constant;
@@ -170,7 +170,7 @@ Array shared_constant(const Array& constant, bool nobodys) {
     const std::lock_guard lock(store().mutex);
     store().digests[LateArrays::place(*kept)] = std::get<Digest>(key);
   }
-  return view_of(kept);
+  return LateArrays::view(kept);
 }
 
 std::vector<NamedForm> forms_of(const Array& constant) {
@@ -182,7 +182,7 @@ std::vector<NamedForm> forms_of(const Array& constant) {
     const auto& [own_type, own_digest, form] = at->first;
     if (own_type != type || own_digest != digest) break;
     const std::shared_ptr<Array> kept = form.empty() ? nullptr : at->second.lock();
-    if (kept) all.push_back({form, view_of(kept)});
+    if (kept) all.push_back({form, LateArrays::view(kept)});
   }
   return all;
 }

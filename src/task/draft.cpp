@@ -272,6 +272,9 @@ std::string Draft::training(const Task& task) const {
 
 /// A draft for data at `path` as a recipe. InputError where names are none that a recipe can have.
 Recipe parse_draft(const std::string& text, const std::string& path) {
+  if (!is_utf8(path))
+    fail<InputError>("{}: its name is not UTF-8, as what stands in a recipe has to be: rename it",
+                     stored_text(path));
   if (!is_utf8(text))
     fail<InputError>(
         "{}: a name in it is not UTF-8, as a recipe has to be; convert it first (iconv -f latin1 -t utf-8)",

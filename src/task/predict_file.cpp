@@ -1,5 +1,6 @@
 #include "task/predict_file.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -117,6 +118,9 @@ class FilePrediction {
       data::require_free(*set.samples, std::vector<std::filesystem::path>{options.out}, options.force);
     }
     if (result_.samples == 0) fail<InputError>("there are no samples to predict");
+    grouped_ = !options.tell.rows && std::any_of(sets_.begin(), sets_.end(), [](const OpenedArguments& set) {
+      return set.samples->count() > 0 && set.samples->rows(0).table;
+    });
   }
 
   PredictFileResult run() {
@@ -125,6 +129,7 @@ class FilePrediction {
         for (const std::string& line : input->unknown(*set.samples))
           if (options_.watch.note) options_.watch.note(line);
     std::vector<data::Column> columns;
+    if (grouped_) columns.push_back({"rows", data::ColumnKind::text});
     for (const auto& told : told_)
       for (const data::Column& column : told->columns()) columns.push_back(column);
     const auto writer = prediction_writer(options_.out, columns, result_.samples,
@@ -168,6 +173,7 @@ class FilePrediction {
         {"model", options_.identity}, {"top", options_.tell.top},   {"threshold", options_.tell.threshold},
         {"all", options_.tell.all},   {"rows", options_.tell.rows}, {"batch", task_.recipe.eval.batch},
         {"records", record_version}};
+    if (grouped_) json["grouped"] = true;
     for (const OpenedArguments& set : sets_)
       json["data"].push_back(
           {stored_text(set.argument), stored_text(set.samples->path()), set.samples->count()});
@@ -213,7 +219,7 @@ class FilePrediction {
               named.emplace_back(fmt::format("{} {}", k, named.size()), std::move(tensor));
         return named;
       };
-      session_.emplace(session_model(task_, parts), SessionOptions{.executables = 32});
+      session_.emplace(session_model(task_, parts));
     }
     session_->prepare(session_->sizes(arrays));
     return session_->run(arrays);
@@ -235,6 +241,8 @@ class FilePrediction {
       RowRecord& own = record.rows.emplace_back();
       own.sample = batch.samples[static_cast<size_t>(row)];
       const data::SampleRows group = set.samples->rows(own.sample);
+      if (grouped_)
+        own.values.emplace_back(nlohmann::json(std::vector(group.rows.begin(), group.rows.end())).dump());
       for (size_t k = 0; k < told_.size(); ++k)
         told_[k]->values(of[k], row, group.table ? std::ssize(group.rows) : 0, own.values);
     }
@@ -252,6 +260,7 @@ class FilePrediction {
   const PredictFileOptions& options_;
   std::vector<OpenedArguments> sets_;
   std::vector<std::unique_ptr<Told>> told_;
+  bool grouped_ = false;  // samples are made of several rows, which are listed
   std::optional<Session> session_;
   PredictFileResult result_;
   std::atomic<int64_t> done_ = 0;

@@ -18,7 +18,12 @@ class TableWriter final : public PredictionWriter {
   TableWriter(const data::Format& format, const std::string& path, const std::vector<data::Column>& columns) {
     std::vector<data::Column> all = {{"sample", data::ColumnKind::integer},
                                      {"input", data::ColumnKind::text}};
-    all.insert(all.end(), columns.begin(), columns.end());
+    std::set<std::string> others;
+    for (const data::Column& column : columns) others.insert(column.name);
+    for (data::Column column : columns) {
+      column.name = beside(column.name, {"sample", "input"}, others);
+      all.push_back(std::move(column));
+    }
     writer_ = format.create(path, all);
   }
   void add(const std::string& name, int64_t sample, std::span<const data::Value> values) override {
@@ -70,6 +75,14 @@ class ArrayWriter final : public PredictionWriter {
 }  // namespace
 
 bool is_array_file(const std::string& path) { return path.ends_with(".npy"); }
+
+std::string beside(const std::string& name, const std::set<std::string>& reserved,
+                   const std::set<std::string>& others) {
+  std::string free = name;
+  for (int number = 2; reserved.contains(free) || (free != name && others.contains(free)); ++number)
+    free = fmt::format("{}_{}", name, number);
+  return free;
+}
 
 std::unique_ptr<PredictionWriter> prediction_writer(const std::string& path,
                                                     const std::vector<data::Column>& columns, int64_t samples,

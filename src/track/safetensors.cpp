@@ -73,6 +73,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedArrays& ten
     offset = end;
   }
   header["__metadata__"] = metadata;
+  header["__metadata__"].erase(checksum_key);  // of another file, whose metadata these were
   uint32_t crc = header_checksum(header);
   for (const auto* item : order) crc = crc32c(item->second.data(), item->second.bytes(), crc);
   header["__metadata__"][checksum_key] = fmt::format("{:08x}", crc);
@@ -148,6 +149,7 @@ void SafeTensors::parse() {
         bad(fmt::format("the shape of tensor '{}' is too large", name));
       entry.type.shape.push_back(Dim(static_cast<int64_t>(value)));
     }
+    if (!entry.type.fault().empty()) bad(fmt::format("the shape of tensor '{}' is too large", name));
     if (entry.begin > entry.end || entry.end - entry.begin != size)
       bad(fmt::format("tensor '{}' takes {} bytes, its data_offsets say otherwise", name, size));
     if (entry.end > data_.size())

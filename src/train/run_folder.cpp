@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/number_from.h"
 #include "base/suggest.h"
+#include "base/utf8.h"
 #include "nn/models/architecture.h"
 
 namespace millrace::train {
@@ -99,7 +100,9 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name, const 
   run.lock();
   require_new();  // another process may have been faster
   task::Recipe kept = recipe;
-  if (kept.data.base.empty()) kept.data.base = fs::current_path(error).string();
+  // A recipe is UTF-8. Without it, the run is to be gone on with from where it was begun.
+  if (const std::string here = fs::current_path(error).string(); kept.data.base.empty() && is_utf8(here))
+    kept.data.base = here;
   keep_files(path, kept);
   write_file(run.recipe(), task::recipe_toml(kept));
   return run;

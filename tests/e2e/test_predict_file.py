@@ -120,3 +120,31 @@ def test_a_partial_file_of_something_else_is_begun_anew(millrace, desk, tmp_path
     (tmp_path / "out.csv.partial").write_bytes(b"of another program")
     said = millrace("predict", desk / "runs/customers", desk / "customers.csv", "-o", "out.csv", cwd=tmp_path)
     assert "begun anew" in said.stderr and len(rows_of(tmp_path / "out.csv")) == 600
+
+
+@pytest.mark.parametrize("end", ["jsonl", "csv", "parquet"])
+def test_what_is_predicted_may_be_called_as_columns_of_the_file_are(millrace, tmp_path, end):
+    lines = [f"{i % 7},{i % 5},{i % 7 + 2 * (i % 5)},{i % 3}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,input,sample,input_2", *lines]) + "\n")
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "t.csv"\n[output]\nkind = "number"\ncolumns = ["input", "sample", "input_2"]\n'
+                                     '[model]\nkind = "linear"\n[train]\nepochs = 1\nbatch = 20\n')
+    millrace("train", "r.toml", "--out", "run", cwd=tmp_path)
+    out = tmp_path / f"told.{end}"
+    millrace("predict", "run", "t.csv", "-o", out, cwd=tmp_path)
+    rows = rows_of(out)
+    assert list(rows[0]) == ["sample", "input", "input_3", "sample_2", "input_2"]
+    assert [int(row["sample"]) for row in rows] == list(range(60)) and rows[3]["input"].endswith("t.csv#3")
+    printed = [json.loads(line)["numbers"] for line in millrace("predict", "run", "t.csv", "--json", cwd=tmp_path).stdout.splitlines()]
+    for row, told in zip(rows, printed):
+        for column, number in (("input_3", "input"), ("sample_2", "sample"), ("input_2", "input_2")):
+            assert float(row[column]) == pytest.approx(told[number], abs=1e-3)
+
+
+def test_outputs_may_be_called_as_what_is_printed_of_each_sample(millrace, tmp_path):
+    lines = [f"{i % 7},{i % 5},{i % 7 + 2 * (i % 5)}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,a,b", *lines]) + "\n")
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "t.csv"\n[outputs.input]\nkind = "number"\ncolumn = "a"\n[outputs.rows]\nkind = "number"\n'
+                                     'column = "b"\n[model]\nkind = "linear"\n[train]\nepochs = 1\nbatch = 20\n')
+    millrace("train", "r.toml", "--out", "run", cwd=tmp_path)
+    told = json.loads(millrace("predict", "run", "t.csv", "--json", cwd=tmp_path).stdout.splitlines()[3])
+    assert told["input"].endswith("t.csv#3") and set(told) == {"input", "input_2", "rows"}

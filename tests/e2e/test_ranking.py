@@ -265,6 +265,10 @@ def test_tables_by_any_column_of_queries(millrace, tmp_path):
     assert len(told) == 60 and sorted(row for query in told for row in query["rows"]) == list(range(len(rows)))
     for query in told[:10]:
         assert len({rows[row][0] for row in query["rows"]}) == 1
+    # A file says, too, which rows its scores are of.
+    millrace("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "told.jsonl")
+    for line, query in zip((tmp_path / "told.jsonl").read_text().splitlines(), told, strict=True):
+        assert json.loads(json.loads(line)["rows"]) == query["rows"] and json.loads(json.loads(line)["order"]) == query["order"]
 
 
 def test_a_run_that_goes_on_gives_the_bits_of_one_that_never_stopped(millrace, rankings, ranked, tmp_path):

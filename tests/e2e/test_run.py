@@ -246,3 +246,55 @@ except millrace.Error as e: print(e)
     assert "m.data: it was changed while it was read" in changed
     assert "'m.data' has no 19200 bytes from 0 on for it (is the file whole?)" in short
     assert "b/m.data: no such file" in gone
+
+
+def test_a_data_file_that_is_changed_spoils_no_run_but_its_own(desk, prefix):
+    for place in ("first", "copy"):
+        (desk / place).mkdir()
+        w = (np.arange(256 * 256).reshape(256, 256) % 97).astype(np.float32)
+        save(desk / place / "m.onnx", [node("MatMul", ["x", "w"], ["y"])], [("x", 1, ["n", 256])], [("y", 1, ["n", 256])], [("w", w)])
+        onnx.save_model(onnx.load(desk / place / "m.onnx"), desk / place / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    table = (np.arange(5000 * 64).reshape(5000, 64) % 89 + 1).astype(np.float32)
+    for place in ("rows", "rows copy"):
+        (desk / place).mkdir()
+        save(desk / place / "m.onnx", [node("Gather", ["t", "i"], ["y"])], [("i", 7, ["n"])], [("y", 1, ["n", 64])], [("t", table + 100)])
+        onnx.save_model(onnx.load(desk / place / "m.onnx"), desk / place / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    save(desk / "table.onnx", [node("Gather", ["t", "i"], ["y"])], [("i", 7, ["n"])], [("y", 1, ["n", 64])], [("t", table)])
+    onnx.save_model(onnx.load(desk / "table.onnx"), desk / "table.onnx", save_as_external_data=True, location="table.data", size_threshold=0)
+    save(desk / "short.onnx", [node("Slice", ["x", "b", "e"], ["z"]), node("MatMul", ["z", "w"], ["y"])], [("x", 1, ["n", 300])], [("y", 1, ["n", 256])],
+         [("w", w), ("b", np.array([0, 0], np.int64)), ("e", np.array([9999, 256], np.int64))])
+    program = """
+import os, time, numpy, millrace
+right = (numpy.arange(256 * 256).reshape(256, 256) % 97).sum(0).astype(numpy.float32)
+x = lambda n: numpy.ones((n, 256), numpy.float32)
+a = millrace.Session("first/m.onnx", executables=1)
+for n in (1, 64): assert (a.run(x(n))[0] == right).all()
+with open("first/m.data", "r+b") as file: file.write(b"1" * 256 * 256 * 4)
+time.sleep(0.01)  # it is looked at once a millisecond
+for n in (64, 1, 65, 2):
+    try: a.run(x(n)); print("ran")
+    except millrace.Error as e: print(e)
+b = millrace.Session("copy/m.onnx")
+for n in (1, 2, 64, 65): assert (b.run(x(n))[0] == right).all(), n
+rows = numpy.arange(100) * 50
+one, other = millrace.Session("rows/m.onnx"), millrace.Session("rows copy/m.onnx")
+table = one.run(rows)[0]
+with open("rows/m.data", "r+b") as file: file.write(b"1" * 5000 * 64 * 4)
+assert (other.run(rows)[0] == table).all() and (other.run(rows[:7])[0] == table[:7]).all()
+t = millrace.Session("table.onnx")
+whole = t.run(rows)[0]
+os.truncate("table.data", 4096)
+refused = 0
+for k in range(200):
+    try: assert (t.run(rows)[0] == whole).all()
+    except millrace.Error as e: refused += 1
+print(refused)
+s = millrace.Session("short.onnx")
+s.run(numpy.ones((2, 300), numpy.float32))
+os.truncate("short.onnx", 100)
+try: s.run(numpy.ones((3, 300), numpy.float32))
+except millrace.Error as e: print(e)
+"""
+    *changed, refused, short = python(program, desk, prefix).splitlines()
+    assert len(changed) == 4 and all("m.data: it was changed while it was read" in line for line in changed)
+    assert refused == "200" and "short.onnx: " in short and ("gone" in short or "changed" in short)

@@ -4,6 +4,7 @@ packed or by a pipe; what is said of columns that nothing, or too much, can be l
 import csv
 import io
 import json
+import os
 import random
 import re
 import shutil
@@ -337,6 +338,22 @@ def test_a_draft_wants_names_of_columns_in_utf_8(millrace, tmp_path):
     assert "latin.csv: a name in it is not UTF-8" in millrace("init", tmp_path / "latin.csv", code=1).stderr
     (tmp_path / "utf.csv").write_text(rows, encoding="utf-8")
     assert "größe" in millrace("init", tmp_path / "utf.csv").stdout
+    named = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")
+    with open(named, "w", encoding="utf-8") as file:
+        file.write(rows)
+    assert "caf\\xe9.csv: its name is not UTF-8, as what stands in a recipe has to be: rename it" in millrace("init", named, code=1).stderr
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_one_to_train_in(millrace, tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    os.mkdir(folder)
+    with open(folder + "/t.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(["a,label", *(f"{i % 5},{'yes' if i % 2 else 'no'}" for i in range(40))]) + "\n")
+    with open(folder + "/r.toml", "w", encoding="utf-8") as file:
+        file.write('[data]\ntrain = "t.csv"\n[model]\nkind = "linear"\n[train]\nepochs = 2\nbatch = 10\n')
+    millrace("train", "r.toml", "--out", "run", cwd=folder)
+    millrace("train", "--resume", "run", "train.epochs=3", cwd=folder)
+    assert "accuracy" in millrace("eval", "run", "t.csv", cwd=folder).stdout
 
 
 def test_utf16_is_called_so(millrace, binary, tmp_path):

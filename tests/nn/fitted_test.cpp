@@ -110,6 +110,14 @@ TEST_CASE("nearest neighbours give scikit-learn's shares and means") {
   check_near(told(fitted_to(made("nearest_neighbours", 1, three), numbers)), {1.5, .5, 1.5});
   check_near(told(fitted_to(made("nearest_neighbours", 1, by_distance), numbers)),
              {1.418744, .65388, 1.664544});
+  // Rows of weight 0 are as if they were not there, and never all that there is to tell by.
+  nn::FitData weighted = numbers;
+  weighted.training.weights = {1, 0, 1, 1, 0, 1, 0, 1};
+  const auto one = made("nearest_neighbours", 1, {{"neighbours", int64_t{1}}});
+  const Array told_one = told(fitted_to(one, weighted)).to_array();
+  for (int64_t row = 0; row < 3; ++row) CHECK(std::isfinite(told_one.at(row)));
+  check_near(told(fitted_to(made("nearest_neighbours", 1, {{"neighbours", int64_t{100}}}), weighted)),
+             {.9, .9, .9});
   // More neighbours than there are rows: all of them.
   check_near(told(fitted_to(made("nearest_neighbours", 1, {{"neighbours", int64_t{100}}}), numbers)),
              {1.3125, 1.3125, 1.3125});

@@ -65,6 +65,10 @@ TEST_CASE("programs that take turns with arenas compute as with their own") {
     for (std::vector<Program>* list : {&own, &shared}) {
       Program& program =
           list->emplace_back(executable, std::map<int, Array>{}, nullptr, list == &shared ? arenas : nullptr);
+      if (list == &shared) {
+        CHECK_THROWS_AS(program.run(), TypeError);  // its output is the caller's
+        program.bind_output(0, Array(f32, {rows, 96}));
+      }
       for (int i = 0; i < 2; ++i) {
         Array& input = program.input(i);
         for (int64_t k = 0; k < input.count(); ++k)

@@ -255,3 +255,18 @@ TEST_CASE("an input that is updated in place shares its memory with no other") {
       Program::compile(sum_and_product(), {.donations = {{0, 0}}, .inputs = {{0, shared}, {1, shared}}}),
       InputError);
 }
+
+TEST_CASE("a launch says why providers decline it that have kernels for its operator, and no others") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {4, 8}}), w = graph.constant(Array::full(f32, {8, 8}, 0.1));
+  graph.set_outputs({graph.add("matmul", {x, w}), graph.add("softmax", {x}, {{"axis", int64_t{1}}})},
+                    {"y", "z"});
+  bool said = false;
+  for (const LaunchInfo& launch : Program::compile(graph).launches()) {
+    CAPTURE(launch.operation);
+    CHECK(launch.declined.find("only matmul") == std::string::npos);
+    CHECK(launch.declined.find("only 2-D convolutions") == std::string::npos);
+    said = said || launch.declined.find("thin-product: the right side") != std::string::npos;
+  }
+  CHECK(said);
+}

@@ -117,6 +117,9 @@ class Csv final : public Dataset {
     }
     for (ColumnValues& each : values)
       if (each.kind == ColumnKind::text) each.owners = owners;
+    // A column may be asked for more than once.
+    for (size_t k = 0; k < columns.size(); ++k)
+      if (const auto slot = static_cast<size_t>(slots[columns[k]]); slot != k) values[k] = values[slot];
     return true;
   }
 

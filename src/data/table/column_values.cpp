@@ -91,7 +91,7 @@ void start_values(ColumnValues& values, ColumnKind kind, size_t count) {
   values.owners.clear();
   values.integers.resize(kind == ColumnKind::integer ? count : 0);
   values.reals.resize(kind == ColumnKind::real ? count : 0);
-  values.contents.resize(is_numeric(kind) ? 0 : count);
+  values.contents.assign(is_numeric(kind) ? 0 : count, {});  // the old ones' owners are gone
 }
 
 void put_values(const ColumnValues& from, std::span<const std::pair<size_t, size_t>> places,

@@ -222,6 +222,9 @@ std::vector<double> numbers_of(const Dataset& dataset, std::string_view column) 
   for (int64_t i = 0; i < dataset.count(); ++i) {
     const Value value = dataset.read(i, at);
     const auto number = number_value(value);
+    if (!number && std::holds_alternative<std::monostate>(value))
+      fail<InputError>("{}: its {} is missing, or no number: each sample needs one", sample_text(dataset, i),
+                       column);
     if (!number)
       fail<InputError>("{}: its {} is no number: {}", sample_text(dataset, i), column,
                        value_text(value, dataset.columns()[at].kind));

@@ -211,7 +211,13 @@ class BoostingFitting final : public Fitting {
       number(key, key);
     for (const char* key : {"max_depth", "max_leaves", "max_bin"}) whole(key);
     for (const char* key : {"tree_method", "grow_policy"}) word(key);
-    parameters_.emplace_back("nthread", fmt::format("{}", ThreadPool::global().threads()));
+    // Its threads spin while they wait for each other: with few rows one is as fast, and leaves the others'
+    // CPUs to them.
+    constexpr int64_t worth_a_thread = 20'000;
+    int64_t cells = 0;
+    for (const Array& each : data_.training.inputs) cells += each.count();
+    const int64_t threads = std::min<int64_t>(cells / worth_a_thread + 1, ThreadPool::global().threads());
+    parameters_.emplace_back("nthread", fmt::format("{}", threads));
     parameters_.emplace_back("verbosity", "0");
     const bool several = data_.predicted == Predicted::classes && outputs_ > 1;
     const bool of_classes = data_.predicted == Predicted::classes || data_.predicted == Predicted::labels;

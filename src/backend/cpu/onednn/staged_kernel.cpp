@@ -225,15 +225,16 @@ Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const d
     open_ = open;
     return place;
   }
-  char* const data = static_cast<char*>(const_cast<void*>(constant->data())) + offset;
+  // Not before it is needed: a constant may come late (ir/late_array.h).
+  const auto data = [&] { return static_cast<char*>(const_cast<void*>(constant->data())) + offset; };
   if (from == to) {
     packed_.push_back(*constant);  // shares, and keeps, its memory
-    return {.fixed = data};
+    return {.fixed = data()};
   }
   packed_.push_back(
       shared_form(*constant, fmt::format("onednn {} {} {}", offset, words_of(from), words_of(to)),
                   {u8, {bytes}}, [&](Array& packed) {
-                    dnnl::memory source(from, engine(), data), target(to, engine(), packed.data());
+                    dnnl::memory source(from, engine(), data()), target(to, engine(), packed.data());
                     dnnl::stream stream(engine());
                     dnnl::reorder(source, target).execute(stream, source, target);
                   }));

@@ -55,13 +55,27 @@ struct Close {
 };
 using File = std::unique_ptr<SNDFILE, Close>;
 
+/// Of a file of another format than those that are read.
+std::string why_not_read(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return "it is empty";
+  const bool frame = bytes.size() > 1 && bytes[0] == 0xff && (bytes[1] & 0xe6U) == 0xe2;  // layer III
+  const char* const kind = has_at(bytes, 0, "ID3") || frame ? "MP3"
+                           : has_at(bytes, 0, "OggS")       ? "Ogg"
+                           : has_at(bytes, 0, "FORM")       ? "AIFF"
+                           : has_at(bytes, 0, "RF64")       ? "RF64"
+                           : has_at(bytes, 4, "ftyp")       ? "MPEG-4"
+                                                            : "";
+  if (*kind == 0) return "it is neither a WAV nor a FLAC file";
+  return fmt::format("it is {}, and WAV and FLAC are read: convert it (ffmpeg -i FILE FILE.flac)", kind);
+}
+
 /// "" or why it cannot be opened.
 std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
   const auto bytes = memory.bytes;
   // libsndfile knows many more kinds; these are those that samples have, and the smaller door is the better
   // one.
   const bool wave = has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WAVE");
-  if (!wave && !has_at(bytes, 0, "fLaC")) return "it is neither a WAV nor a FLAC file";
+  if (!wave && !has_at(bytes, 0, "fLaC")) return why_not_read(bytes);
   if (wave) {
     // libsndfile takes what is there for the whole. Programs that write into a pipe leave 0 or the largest
     // number.
@@ -74,8 +88,7 @@ std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
   file.reset(sf_open_virtual(&io, SFM_READ, &info, &memory));
   if (!file) return fmt::format("it is damaged or of a kind that is not known ({})", sf_strerror(nullptr));
   const int kind = info.format & SF_FORMAT_TYPEMASK;
-  if (kind != SF_FORMAT_WAV && kind != SF_FORMAT_WAVEX && kind != SF_FORMAT_FLAC)
-    return "it is neither a WAV nor a FLAC file";
+  if (kind != SF_FORMAT_WAV && kind != SF_FORMAT_WAVEX && kind != SF_FORMAT_FLAC) return why_not_read(bytes);
   if (info.samplerate < least_rate || info.samplerate > most_rate)
     return fmt::format("it is damaged: {} samples a second", info.samplerate);
   if (info.channels < 1 || info.channels > most_channels)

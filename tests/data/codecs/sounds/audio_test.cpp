@@ -88,6 +88,15 @@ TEST_CASE("sounds that are cut or none are refused with the reason") {
   const std::string text = "RIFX no sound at all";
   CHECK(decode_sound(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()), sound) ==
         "it is neither a WAV nor a FLAC file");
+  for (const auto& [begin, kind] :
+       std::vector<std::pair<std::string, std::string>>{{"ID3\x04", "MP3"},
+                                                        {"\xff\xfb\x90", "MP3"},
+                                                        {"OggS", "Ogg"},
+                                                        {"FORM", "AIFF"},
+                                                        {"    ftypM4A ", "MPEG-4"}})
+    CHECK(decode_sound(std::span(reinterpret_cast<const uint8_t*>(begin.data()), begin.size()), sound) ==
+          "it is " + kind + ", and WAV and FLAC are read: convert it (ffmpeg -i FILE FILE.flac)");
+  CHECK(decode_sound({}, sound) == "it is empty");
   // A float that is no number.
   auto bytes = bytes_of(sound_cases[3].file);
   std::fill(bytes.end() - 4, bytes.end(), uint8_t{0xff});

@@ -28,6 +28,8 @@ class AttentionProvider : public Provider {
     return std::nullopt;
   }
 
+  bool concerns(const Node& node) const override { return ops::attention_form(node).has_value(); }
+
   /// Tensors of four dimensions in any layout; rows of queries and the mask row-major.
   LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
     LayoutWish wish;
