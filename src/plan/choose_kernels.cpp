@@ -146,7 +146,11 @@ class Chooser {
   void recall(PlannedLaunch& launch, Takers& takers) {
     if (takers.size() < 2) return;
     launch.problem = choice_key(plan_.source, graph().node(launch.node));
-    if (options_.choose_alike) launch.problem = alike_problem(launch.problem);
+    if (options_.choose_alike) {
+      launch.problem = alike_problem(launch.problem) + " by";
+      for (const Provider* provider : takers)
+        launch.problem += " " + provider->name();  // may be others for some
+    }
     if (options_.frugal.contains(launch.problem)) return;
     const auto recorded = options_.choices.find(launch.problem);
     Takers known;

@@ -3,12 +3,17 @@
 #include <doctest/doctest.h>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
 #include "backend/cpu/kernels/vectors.h"
+#include "backend/ref/evaluate.h"
+#include "base/format.h"
 #include "base/thread_pool.h"
+#include "support/cache_variable.h"
+#include "support/random_graph.h"
 #include "target/shared_constants.h"
 #include "target/tuning_cache.h"
 
@@ -180,4 +185,31 @@ TEST_CASE("without a form of the weights the fastest kernel is taken") {
   key.replace(key.find("[77, "), 5, "[128, ");
   keep_choice(key, "onednn,gemm");
   CHECK(Program::compile(product(128, 1019)).choices().at(key) == "onednn");
+}
+
+TEST_CASE("problems that are alike, but not for all providers, have choices of their own") {
+  // Rounded up, the sizes are the same; the smaller one alone is small enough for all kernels.
+  for (const bool small_first : {true, false}) {
+    const testing::CacheVariable cache;
+    Graph graph;
+    std::vector<Value> outputs;
+    std::vector<Array> inputs;
+    for (const int64_t side : {small_first ? 300 : 340, small_first ? 340 : 300}) {
+      Array weight(f32, {side, side}), x(f32, {side, side});
+      for (int64_t i = 0; i < weight.count(); ++i) {
+        weight.set(i, static_cast<double>(i * 7 % 23) / 23 - 0.5);
+        x.set(i, static_cast<double>(i * 5 % 19) / 19 - 0.5);
+      }
+      outputs.push_back(
+          graph.add("matmul", {graph.input(fmt::format("x{}", side), x.type()), graph.constant(weight)}));
+      inputs.push_back(x);
+    }
+    graph.set_outputs(outputs);
+    Program program = Program::compile(graph, {.choose_alike = true});
+    for (int i = 0; i < 2; ++i) program.bind_input(i, inputs[static_cast<size_t>(i)]);
+    program.run();
+    const std::vector<Array> right = ref::evaluate(graph, inputs);
+    for (int i = 0; i < 2; ++i)
+      CHECK(test::difference(program.output(i), right[static_cast<size_t>(i)]) < 1e-4);
+  }
 }
