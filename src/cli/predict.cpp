@@ -57,8 +57,10 @@ class PredictionPrinter {
     std::string text;
     std::vector<std::pair<std::string, Json>> fields = {{"input", name}};
     std::set<std::string> reserved = {"input"};
-    if (!rows.empty()) fields.emplace_back("rows", std::vector<Json>(rows.begin(), rows.end()));
-    if (!rows.empty()) reserved.insert("rows");
+    if (!rows.empty()) {
+      fields.emplace_back("rows", std::vector<Json>(rows.begin(), rows.end()));
+      reserved.insert("rows");
+    }
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
       const task::Output& output = *task_.outputs[i];
       const task::Prediction prediction = output.predict(logits[i], a_.top);

@@ -50,19 +50,20 @@ class NearestNeighbours final : public Fitted {
     const int64_t count = data.training.count, width = table_width(options_);
     std::vector<Tensor> inputs;
     for (const Array& each : data.training.inputs) inputs.emplace_back(each);
-    const Array rows = table_columns(inputs, options_).to_array().reshaped({count, width});
-    const Tensor targets(data.training.targets);
-    const Array told = data.predicted == Predicted::classes
-                           ? one_hot(targets, options_.classes).to_array()
-                           : targets.cast(f32).to_array().reshaped({count, options_.classes});
+    const Tensor rows = reshape(table_columns(inputs, options_), {count, width}),
+                 targets(data.training.targets);
+    const Tensor told = data.predicted == Predicted::classes
+                            ? one_hot(targets, options_.classes)
+                            : reshape(targets.cast(f32), {count, options_.classes});
     // Rows that count nothing must not stand in the place of a neighbour that counts.
     const auto& weights = data.training.weights;
-    std::vector<int64_t> counting;
+    std::vector<double> counting;
     for (int64_t i = 0; i < count; ++i)
-      if (weights.empty() || weights[static_cast<size_t>(i)] > 0) counting.push_back(i);
+      if (weights.empty() || weights[static_cast<size_t>(i)] > 0) counting.push_back(static_cast<double>(i));
     if (counting.empty()) fail<InputError>("all samples to train on have the weight 0");
-    rows_ = Tensor(rows_of(rows, counting));
-    targets_ = Tensor(rows_of(told, counting));
+    const Tensor which(Array::of(i64, {std::ssize(counting)}, counting));
+    rows_ = Tensor(embedding(rows, which).to_array());
+    targets_ = Tensor(embedding(told, which).to_array());
     Array own = Array::full(f32, {std::ssize(counting)}, 1);
     for (size_t i = 0; !weights.empty() && i < counting.size(); ++i)
       own.set(static_cast<int64_t>(i), weights[static_cast<size_t>(counting[i])]);
@@ -71,17 +72,6 @@ class NearestNeighbours final : public Fitted {
   }
 
  private:
-  /// Those rows of a matrix.
-  static Array rows_of(const Array& all, const std::vector<int64_t>& which) {
-    const int64_t width = all.shape()[1].size();
-    Array rows(all.dtype(), {std::ssize(which), width});
-    const auto bytes = static_cast<size_t>(width * all.dtype().bytes());
-    for (size_t i = 0; i < which.size(); ++i)
-      std::memcpy(static_cast<char*>(rows.data()) + i * bytes,
-                  static_cast<const char*>(all.data()) + static_cast<size_t>(which[i]) * bytes, bytes);
-    return rows;
-  }
-
   /// Shares of neighbours as logits of the same probabilities; none is as sure as to be infinite.
   Tensor logits(const Tensor& share) const {
     constexpr double least = 1e-6;
