@@ -4,15 +4,16 @@ lengths.py MODEL [--rounds 3] [--texts 200] [--most 128]
 
 Texts of 8 to `most` random tokens come one at a time, in fp32. `first_per_s`: the session is new, and most
 lengths are, too; `later_per_s`: the same texts once more. Each number is of a process of its own, in turns;
-medians. Millrace compiles for a length when it first comes, ONNX Runtime for none; OpenVINO's model has
-a dimension of any size.
+medians. Millrace compiles for a length when it first comes: of the ONNX file, or ("mill") of one built for 64
+tokens, whose graph stands for all lengths. ONNX Runtime compiles for none; OpenVINO's model has a dimension
+of any size.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from opening import BUILT, ROOT, THREADS, ort_session
 
-ENGINES = ["millrace", "ort", "openvino"]
+ENGINES = ["millrace", "mill", "ort", "openvino"]
 
 
 def export(name, path):
@@ -30,7 +31,7 @@ def export(name, path):
 
 def opened(engine, path):
     """What runs the model once."""
-    if engine == "millrace":
+    if engine in ("millrace", "mill"):
         os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(BUILT, "libmillrace.so"))
         sys.path.insert(0, os.path.join(ROOT, "examples/python"))
         import millrace
@@ -71,10 +72,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"{given.model}.onnx")
         export(given.model, path)
+        built = f"{path}.mill"
+        subprocess.run([os.path.join(BUILT, "millrace"), "build", path, "-o", built], check=True, stdout=sys.stderr)
         lines = {engine: [] for engine in ENGINES}
         for _ in range(given.rounds):
             for engine in ENGINES:
-                told = subprocess.run([sys.executable, __file__, path, "--engine", engine, "--texts", str(given.texts), "--most", str(given.most)],
+                told = subprocess.run([sys.executable, __file__, built if engine == "mill" else path, "--engine", engine, "--texts", str(given.texts), "--most", str(given.most)],
                                       check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}).stdout
                 lines[engine].append(json.loads(told.splitlines()[-1]))
         for engine, found in lines.items():

@@ -104,14 +104,17 @@ class Graph {
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.
   void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
 
+  /// A constant's array has no memory from now on; other graphs that have the constant keep theirs.
+  void drop_elements(int constant);
+
   /// The origin that nodes added from now on carry.
-  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  void set_origin(const Origin& origin) { origin_ = origin; }
   const Origin& origin() const { return origin_; }
 
   int size() const { return static_cast<int>(nodes_.size()); }
-  const Node& node(int index) const { return nodes_[index]; }
-  const Node& node(Value value) const { return nodes_[value.node]; }
-  const Type& type(Value value) const { return nodes_[value.node].types[value.output]; }
+  const Node& node(int index) const { return *nodes_[index]; }
+  const Node& node(Value value) const { return *nodes_[value.node]; }
+  const Type& type(Value value) const { return nodes_[value.node]->types[value.output]; }
   const std::vector<Value>& inputs() const { return inputs_; }
   const std::vector<Value>& outputs() const { return outputs_; }
   const std::vector<std::string>& input_names() const { return input_names_; }
@@ -137,7 +140,7 @@ class Graph {
 
  private:
   Value append(Node node);
-  std::vector<Node> nodes_;
+  std::vector<std::shared_ptr<const Node>> nodes_;  // of several graphs, where passes leave them as they are
   std::vector<Value> inputs_, outputs_;
   std::vector<std::string> input_names_, output_names_;
   Origin origin_;

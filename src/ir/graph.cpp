@@ -88,7 +88,7 @@ std::string Origin::str() const {
 }
 
 Value Graph::append(Node node) {
-  nodes_.push_back(std::move(node));
+  nodes_.push_back(std::make_shared<Node>(std::move(node)));
   return {size() - 1, 0};
 }
 
@@ -203,8 +203,11 @@ Value Graph::add_copy(const Graph& from, int index, std::vector<Value> operands)
   const auto fits = [&](Value here, Value there) { return has(here) && type(here) == from.type(there); };
   if (node.op->op_class != OpClass::input &&
       std::equal(operands.begin(), operands.end(), node.operands.begin(), node.operands.end(), fits)) {
-    Node copy{node.op, std::move(operands), node.attributes, node.types, node.body, origin_};
-    return append(std::move(copy));
+    if (operands == node.operands && origin_ == node.origin && origin_.call == node.origin.call) {
+      nodes_.push_back(from.nodes_[index]);
+      return {size() - 1, 0};
+    }
+    return append({node.op, std::move(operands), node.attributes, node.types, node.body, origin_});
   }
   return node.op->takes_body() ? add_with_body(*node.op, std::move(operands), node.attributes, node.body)
                                : add(*node.op, std::move(operands), node.attributes);
@@ -212,7 +215,7 @@ Value Graph::add_copy(const Graph& from, int index, std::vector<Value> operands)
 
 bool Graph::has(Value value) const {
   return value.node >= 0 && value.node < size() && value.output >= 0 &&
-         value.output < static_cast<int>(nodes_[value.node].types.size());
+         value.output < static_cast<int>(node(value).types.size());
 }
 
 void Graph::set_outputs(std::vector<Value> outputs, std::vector<std::string> names) {
@@ -231,24 +234,30 @@ const Array* Graph::constant_value(Value value) const {
   return n.op->op_class == OpClass::constant ? &n.attributes.get<Array>("value") : nullptr;
 }
 
+void Graph::drop_elements(int constant) {
+  auto changed = std::make_shared<Node>(node(constant));
+  changed->attributes.set("value", Array(changed->types[0], nullptr, nullptr));
+  nodes_[constant] = std::move(changed);
+}
+
 bool Graph::is_input(Value value) const { return node(value).op->op_class == OpClass::input; }
 
 std::vector<int> Graph::use_counts() const {
   std::vector<int> counts(nodes_.size());
-  for (const Node& node : nodes_)
-    for (const Value& operand : node.operands) ++counts[operand.node];
+  for (const auto& node : nodes_)
+    for (const Value& operand : node->operands) ++counts[operand.node];
   for (const Value& output : outputs_) ++counts[output.node];
   return counts;
 }
 
 void Graph::verify() const {
   for (int i = 0; i < size(); ++i) {
-    const Node& n = nodes_[i];
+    const Node& n = node(i);
     MILLRACE_CHECK(n.op != nullptr, "node {} has no operator", i);
     for (const Value& operand : n.operands) {
       MILLRACE_CHECK(operand.node >= 0 && operand.node < i, "node {} ({}) uses a later value", i, n.op->name);
       MILLRACE_CHECK(has(operand), "node {} ({}) uses result {} of {}", i, n.op->name, operand.output,
-                     nodes_[operand.node].op->name);
+                     node(operand).op->name);
     }
     const std::vector<Type> operand_types = types_of(*this, n.operands);
     if (n.op->types) {
@@ -285,7 +294,8 @@ bool Graph::operator==(const Graph& other) const {
       output_names_ != other.output_names_ || nodes_.size() != other.nodes_.size())
     return false;
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const Node &a = nodes_[i], &b = other.nodes_[i];
+    if (nodes_[i] == other.nodes_[i]) continue;
+    const Node &a = *nodes_[i], &b = *other.nodes_[i];
     if (a.op != b.op || a.operands != b.operands || a.types != b.types || !(a.attributes == b.attributes) ||
         a.origin != b.origin || !a.body != !b.body || (a.body && !(*a.body == *b.body)))
       return false;
@@ -386,9 +396,26 @@ std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const 
   return results;
 }
 
+namespace {
+
+bool all_static(const Graph& graph) {
+  const auto is_static = [](const Type& type) { return type.shape.is_static(); };
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (!std::all_of(node.types.begin(), node.types.end(), is_static)) return false;
+    for (const auto& [name, value] : node.attributes.items())
+      if (const Shape* shape = std::get_if<Shape>(&value); shape && !shape->is_static()) return false;
+    if (node.body && !all_static(*node.body)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Graph specialise(const Graph& graph, const Bindings& bindings) {
   for (const auto& [name, size] : bindings)
     if (size < 0) fail<TypeError>("dimension '{}' is bound to {}; a size is at least 0", name, size);
+  if (all_static(graph)) return graph;
   Rewriter rewrite(graph);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     Type type = graph.type(graph.inputs()[i]);

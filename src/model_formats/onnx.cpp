@@ -242,17 +242,18 @@ SessionModel load_onnx(const std::filesystem::path& path) {
   // Now, not when it is first run: by then another file may be there.
   const auto files = std::make_shared<onnx::ExternalFiles>();
   onnx::open_external(*model, *files);
-  const auto reading = [files, weights = std::make_shared<onnx::LateInitialisers>(model, files)] {
-    return Reading{files, weights->arrays()};
-  };
+  const auto weights = std::make_shared<onnx::LateInitialisers>(model, files);
+  const auto reading = [files, weights] { return Reading{files, weights->arrays()}; };
   const bool known = complete(*model, reading, session);
   session.decisions = [model, reading, inputs = session.inputs](const Bindings& sizes) {
     return read_whole(*model, inputs, sizes, reading()).decisions;
   };
   session.require_unchanged = [files] { files->require_unchanged(); };
-  session.graph = [model, reading, known, inputs = session.inputs, outputs = session.outputs,
+  session.graph = [model, reading, weights, known, inputs = session.inputs, outputs = session.outputs,
                    path](const Bindings& sizes) {
-    onnx::Imported imported = read_whole(*model, inputs, sizes, reading());
+    const Reading own = reading();
+    onnx::Imported imported = read_whole(*model, inputs, sizes, own);
+    weights->keep_fetched(own.weights);
     Graph& graph = imported.graph;
     // The model's outputs, and behind them, of each whose size depends on data, that size.
     std::vector<Value> values, counts;

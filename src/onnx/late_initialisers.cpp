@@ -24,6 +24,10 @@ std::map<std::string, Array> LateInitialisers::arrays() {
   for (const TensorProto& tensor : model_->graph.initialisers) {
     const auto found = digests_.find(tensor.name);
     if (found == digests_.end()) continue;
+    if (const auto kept = kept_.find(tensor.name); kept != kept_.end()) {
+      arrays.insert(*kept);
+      continue;
+    }
     const std::shared_ptr<LateDigest>& digest = found->second;
     const auto read = [model = model_, files = files_, &tensor] {
       return array_of(tensor, model->folder, files.get());
@@ -40,8 +44,18 @@ std::map<std::string, Array> LateInitialisers::arrays() {
     };
     arrays.emplace(tensor.name,
                    LateArrays::make({*dtype_of(tensor.data_type), Shape(tensor.dims)}, write, digest));
+    late_.insert(tensor.name);
   }
   return arrays;
+}
+
+void LateInitialisers::keep_fetched(const std::map<std::string, Array>& arrays) {
+  constexpr int64_t most = 4 << 20;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, array] : arrays)
+    if (late_.contains(name) && !LateArrays::is_late(array) && kept_bytes_ + array.bytes() <= most &&
+        kept_.emplace(name, array).second)
+      kept_bytes_ += array.bytes();
 }
 
 }  // namespace millrace::onnx

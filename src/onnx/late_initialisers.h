@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include <millrace/array.h>
@@ -21,12 +22,18 @@ class LateInitialisers {
   LateInitialisers(std::shared_ptr<const Model> model, std::shared_ptr<ExternalFiles> files);
   /// By their names. Errors as large_initialisers().
   std::map<std::string, Array> arrays();
+  /// Keeps what reading the model fetched of these, as each further reading would: tables that are looked up
+  /// for sizes. No more than a few MB.
+  void keep_fetched(const std::map<std::string, Array>& arrays);
 
  private:
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<ExternalFiles> files_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<LateDigest>> digests_;  // of all that are large
+  std::set<std::string> late_;                                  // those that came late
+  std::map<std::string, Array> kept_;
+  int64_t kept_bytes_ = 0;
 };
 
 }  // namespace millrace::onnx

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/body.h"
 #include "target/shared_constants.h"
 
 namespace millrace {
@@ -25,8 +26,10 @@ void add_constants(const Graph& graph, std::set<const void*>& places) {
 Graph share_constants(const Graph& graph, const Graph* given) {
   std::set<const void*> others;
   if (given) add_constants(*given, others);
+  const std::vector<char> live = ops::needed_by(graph, graph.outputs());
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
+    if (!live[i]) return true;
     const Array* const constant = graph.constant_value({i, 0});
     if (!constant || constant->bytes() < kLeastShared) return false;
     rewrite.graph().set_origin(graph.node(i).origin);
@@ -38,7 +41,6 @@ Graph share_constants(const Graph& graph, const Graph* given) {
 }
 
 void release_packed_constants(Plan& plan) {
-  const Graph& graph = plan.source.graph;
   std::vector<char> needed(plan.storages.size(), 0), packed(plan.storages.size(), 0);
   for (const PlannedLaunch& launch : plan.launches) {
     const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get());
@@ -48,10 +50,8 @@ void release_packed_constants(Plan& plan) {
   for (const PlannedCopy& copy : plan.copies) needed[copy.from] = 1;
   for (size_t s = 0; s < plan.storages.size(); ++s) {
     const Storage& storage = plan.storages[s];
-    if (storage.kind != StorageKind::constant || !packed[s] || needed[s]) continue;
-    // The graph is the plan's own, and everything else of the node stays.
-    auto& node = const_cast<Node&>(graph.node(storage.index));
-    node.attributes.set("value", Array(node.types[0], nullptr, nullptr));
+    if (storage.kind == StorageKind::constant && packed[s] && !needed[s])
+      plan.source.graph.drop_elements(storage.index);
   }
 }
 

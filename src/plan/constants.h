@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-/// The same graph, whose constants are in memory once, whichever graphs have them (shared_constant()).
+/// The same graph without what no output needs, and its constants in memory once, whichever graphs have them
+/// (shared_constant()).
 /// `given`: a graph whose constants others may write to; null: nobody writes to any.
 Graph share_constants(const Graph& graph, const Graph* given = nullptr);
 

@@ -202,6 +202,30 @@ TEST_CASE("a pass leaves a graph's inputs and outputs as they are, also those of
       "changes the outputs");
 }
 
+namespace {
+
+bool spoils = false;
+
+Graph spoil(const Graph& given, const PassContext&) {
+  Graph graph = given;
+  if (!spoils) return graph;
+  const Value unused = graph.add("neg", {graph.outputs()[0]});
+  const_cast<Node&>(graph.node(unused)).types[0].dtype = f64;
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("a graph that a pass spoils is not compiled") {
+  Graph graph;
+  graph.set_outputs({graph.add("neg", {graph.input("x", {f32, {2}})})});
+  register_pass({.name = "test-spoil", .doc = "a node of a wrong type", .place = 15, .run = spoil});
+  (void)Program::compile(graph);
+  spoils = true;
+  CHECK_THROWS_WITH_AS(Program::compile(graph), doctest::Contains("its rule gives f32[2]"), InternalError);
+  spoils = false;
+}
+
 TEST_CASE("a program's own pass and provider are used by what is compiled afterwards") {
   register_operator(kept());
   CHECK(run_own(true) == std::vector<double>{21, 3});

@@ -90,9 +90,10 @@ std::optional<Items> folded(Graph& graph, const Items& operands, const WriteNode
 }
 
 void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
+  const auto has_bounds = [](const Item& item) { return item.between != nullptr; };
+  if (std::none_of(call.items().begin(), call.items().end(), has_bounds)) return;
   Items least = call.items(), most = call.items();
   std::vector<Item::Between> sides;
-  bool any = false;
   for (int k = 0; k < call.count(); ++k) {
     if (!call.given(k)) continue;
     const auto at = static_cast<size_t>(k);
@@ -100,7 +101,6 @@ void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
     if (item.form != Item::Form::tensor || item.bounded_axis >= 0) return;
     const Array* known = call.graph.constant_value(item.value);
     if (!item.between && !known) return;
-    any = any || item.between;
     if (known && known->count() > kSmallConstant) return;
     const auto negative = [](const Array& array) {
       for (int64_t i = 0; i < array.count(); ++i)
@@ -115,10 +115,10 @@ void add_bounds(ImportCall& call, Items& results, const WriteNode& write) {
     most[at].value = call.graph.constant(sides.back().most);
     if (falls(call, k)) std::swap(least[at].value, most[at].value);
   }
-  if (any && call.node.op_type == "Equal" && call.node.domain.empty())
+  if (call.node.op_type == "Equal" && call.node.domain.empty())
     if (const auto equal = decided(sides, call.graph.type(results[0].value).shape))
       results[0] = Item(call.graph.constant(*equal));
-  if (!any || !grows(call)) return;
+  if (!grows(call)) return;
   const std::optional<Items> low = folded(call.graph, least, write), high = folded(call.graph, most, write);
   if (!low || !high) return;
   for (size_t i = 0; i < results.size(); ++i) {

@@ -339,11 +339,12 @@ class Importer : public NestedGraphs {
 
   void run_node(const NodeProto& node, Scope& scope) {
     try {
-      const NodeProto own = with_attributes(node, scope);
+      std::optional<NodeProto> changed;
+      if (scope.attributes) changed = with_attributes(node, *scope.attributes);
       Items operands;
       for (const std::string& name : node.inputs)
         operands.push_back(name.empty() ? Item{} : find(name, scope, "an input"));
-      const Items results = call(own, std::move(operands), scope);
+      const Items results = call(changed ? *changed : node, std::move(operands), scope);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].empty()) continue;
         // The value where training enters the model is given. A further result that the node does not have
@@ -376,13 +377,12 @@ class Importer : public NestedGraphs {
     using InputError::InputError;
   };
 
-  /// Of a function's node: attributes that refer to the call's have its values.
-  NodeProto with_attributes(const NodeProto& node, const Scope& scope) const {
+  /// Of a function's node: attributes that refer to those of its call have their values.
+  static NodeProto with_attributes(const NodeProto& node, const NodeProto& call) {
     NodeProto own = node;
-    if (!scope.attributes) return own;
     std::erase_if(own.attributes, [&](AttributeProto& each) {
       if (each.refers_to.empty()) return false;
-      const AttributeProto* given = scope.attributes->find(each.refers_to);
+      const AttributeProto* given = call.find(each.refers_to);
       if (!given) return true;
       const std::string name = each.name;
       each = *given;

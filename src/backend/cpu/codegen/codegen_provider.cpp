@@ -32,12 +32,13 @@ constexpr double kWorkOfChunk = 60e3;
 struct Phase {
   std::shared_ptr<const Code> code;
   int64_t outer = 1, per_chunk = 1;
+  int64_t length = 1;  // of the slowest loop
   double work = 0;
 
-  Phase(const Nest& nest)
-      : code(codegen::compile(
-            nest.text(), [&](llvm::Module& m, const std::string& name) { codegen::emit(nest, m, name); })),
-        outer(nest.outer_count()) {
+  Phase(const Nest& nest) : outer(nest.outer_count()), length(nest.sizes()[0]) {
+    const Nest any = nest.for_any_length();
+    code = codegen::compile(any.text(),
+                            [&](llvm::Module& m, const std::string& name) { codegen::emit(any, m, name); });
     // Powers of two, so that threads get equal shares.
     work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
     const auto wanted = std::bit_ceil(static_cast<uint64_t>(std::clamp(work / kWorkOfChunk, 1.0, 128.0)));
@@ -45,9 +46,12 @@ struct Phase {
     per_chunk = (outer + chunks - 1) / chunks;
   }
   int64_t chunks() const { return (outer + per_chunk - 1) / per_chunk; }
-  void run(void* const* buffers, int64_t chunk) const {
+  void run_chunk(void* const* buffers, int64_t chunk) const {
     const int64_t begin = chunk * per_chunk;
-    code->function(buffers, begin, std::min(begin + per_chunk, outer));
+    run(buffers, begin, std::min(begin + per_chunk, outer));
+  }
+  void run(void* const* buffers, int64_t begin, int64_t end) const {
+    code->function(buffers, begin, end, length);
   }
 };
 
@@ -64,7 +68,7 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
     void* buffers[kMaxBuffers];
     gather(operands, results, buffers);
     const auto [first, last] = rows_.outer(rows, begin, end);
-    phase_of_rows(buffers).code->function(buffers, first, last);
+    phase_of_rows(buffers).run(buffers, first, last);
   }
 
   int stages() const override { return static_cast<int>(phases_.size()); }
@@ -79,8 +83,8 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
     void* buffers[kMaxBuffers];
     size_t at = gather(operands, results, buffers);
     for (const int64_t offset : partial_offsets_) buffers[at++] = static_cast<char*>(scratch) + offset;
-    if (stage == 0 && !aligned(buffers)) return unaligned().run(buffers, chunk);
-    phases_[stage].run(buffers, chunk);
+    if (stage == 0 && !aligned(buffers)) return unaligned().run_chunk(buffers, chunk);
+    phases_[stage].run_chunk(buffers, chunk);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   std::string description() const override { return description_; }

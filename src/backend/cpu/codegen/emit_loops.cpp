@@ -18,7 +18,7 @@ Emitter::Emitter(const Nest& nest, llvm::Module& module, const std::string& name
   flags.setAllowContract();
   b_.setFastMathFlags(flags);
   llvm::Type* type64 = b_.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64}, false);
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64, type64}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   // Full-width vectors also where the CPU's tuning prefers narrower ones.
@@ -38,6 +38,10 @@ void Emitter::run() {
     zeros->setAlignment(llvm::Align(64));
     b_.CreateMemSet(zeros, b_.getInt8(0), bytes, llvm::Align(64));
     zeros_ = zeros;
+  }
+  if (nest_.any_tail) {
+    Value* const left = b_.CreateURem(function_->getArg(3), i64_(nest_.lanes));
+    tail_ = b_.CreateICmpULT(steps(b_.getInt32Ty(), 1), splat(b_.CreateTrunc(left, b_.getInt32Ty())));
   }
   outer_loop(function_->getArg(1), function_->getArg(2));
 #if defined(__x86_64__)
@@ -156,22 +160,25 @@ Value* Emitter::tail_mask(int64_t active) {
 
 /// The first `active` lanes hold the elements from `base` on.
 void Emitter::set_lanes(Value* base, int64_t active, int level) {
-  mask_ = active == nest_.lanes ? nullptr : tail_mask(active);
-  active_ = active;
+  mask_ = active == nest_.lanes ? nullptr : tail_ ? tail_ : tail_mask(active);
+  active_ = tail_ ? nest_.lanes : active;
   set_dim(nest_.lane_dim(), base, level);
 }
 
 /// The lane loop when lanes hold kept elements; else straight to the reduced loops.
 void Emitter::lane_blocks() {
-  const int64_t n = nest_.sizes().back(), lanes = nest_.lanes, full = n / lanes * lanes, tail = n - full;
+  const int64_t n = nest_.sizes().back(), lanes = nest_.lanes, tail = n % lanes;
   if (nest_.lane_reduced()) return block();
+  const bool any = nest_.any_length && nest_.rank() == 1;
+  Value* const length = any ? function_->getArg(3) : i64_(n);
+  Value* const full = any ? b_.CreateAnd(length, i64_(-lanes)) : i64_(n - tail);
   const auto full_block = [&](Value* base, Values) {
     set_lanes(base, lanes, open_level());
     block();
     return Values{};
   };
   const auto tail_block = [&](Values) {
-    set_lanes(i64_(full), tail, open_level());
+    set_lanes(full, tail, open_level());
     block();
     return Values{};
   };
@@ -179,15 +186,13 @@ void Emitter::lane_blocks() {
     set_lanes(i64_(0), n, 0);
     block();
   } else if (nest_.group >= n) {
-    loop(i64_(0), i64_(full), lanes, false, {}, full_block);
+    loop(i64_(0), full, lanes, false, {}, full_block);
     if (tail > 0) branch(nullptr, {}, tail_block);
   } else {
     Value* first = b_.CreateMul(group_index_, i64_(nest_.group));
-    Value* last =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, i64_(nest_.group)), i64_(full));
-    loop(first, last, lanes, true, {}, full_block);
-    const int64_t groups = nest_.outer_size(Nest::kLaneGroup);
-    if (tail > 0) branch(b_.CreateICmpEQ(group_index_, i64_(groups - 1)), {}, tail_block);
+    Value* next = b_.CreateAdd(first, i64_(nest_.group));
+    loop(first, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, full), lanes, true, {}, full_block);
+    if (tail > 0) branch(b_.CreateICmpSGE(next, length), {}, tail_block);
   }
 }
 

@@ -104,6 +104,7 @@ class Emitter {
   llvm::Value* group_index_ = nullptr;
   llvm::Value* part_index_ = nullptr;
   llvm::Value* mask_ = nullptr;   // active lanes, null: all
+  llvm::Value* tail_ = nullptr;   // those of the last vector, where only the call tells
   int tile_step_ = -1;            // which element of a tile is computed, −1 outside of tiles
   std::map<int, Values> tiles_;   // loads of the current tile: a vector for each step
   int64_t active_ = 0;            // how many

@@ -13,15 +13,16 @@ class Module;
 
 namespace millrace::codegen {
 
-/// Runs the outer iterations [begin, end) of a nest, begin < end.
-using NestFunction = void (*)(void* const* buffers, int64_t begin, int64_t end);
+/// Runs the outer iterations [begin, end) of a nest, begin < end. `length`: what the slowest loop runs over,
+/// where the code does for any.
+using NestFunction = void (*)(void* const* buffers, int64_t begin, int64_t end, int64_t length);
 
 /// Linked code; its memory is freed with the last owner.
 struct Code {
   NestFunction function = nullptr;
 };
 
-/// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module.
+/// Adds a NestFunction to a module.
 using EmitFunction = std::function<void(llvm::Module& module, const std::string& name)>;
 
 /// The code that `text` identifies, from memory, from disk, or compiled now. Any number of threads may call

@@ -18,8 +18,9 @@ int64_t Product::rows() const {
 }
 
 std::string Product::text() const {
-  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {} of {} packed {}\n", m, k, n,
-                     transpose_a, lanes, rows(), block_vectors(), panel_vectors(), panels_packed);
+  return fmt::format("product {}x{} transpose_a {} lanes {} rows {} {} vectors {} of {} packed {}\n", k, n,
+                     transpose_a ? m : 0, lanes, rows(), last_rows(), block_vectors(), panel_vectors(),
+                     panels_packed);
 }
 
 namespace {
@@ -31,7 +32,7 @@ class ProductEmitter {
   ProductEmitter(const Product& p, llvm::Module& module, const std::string& name)
       : p_(p), context_(module.getContext()), b_(context_) {
     llvm::Type* type64 = b_.getInt64Ty();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64}, false);
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64, type64}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     function_->addFnAttr("prefer-vector-width", "512");
@@ -45,13 +46,14 @@ class ProductEmitter {
       buffers_[i] =
           b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), i));
     loop(function_->getArg(1), function_->getArg(2), [&](Value* outer) {
-      Value* blocks = i64_(p_.row_blocks());
+      Value* blocks = function_->getArg(3);
       Value* columns = b_.CreateUDiv(outer, blocks);
-      Value* row = b_.CreateMul(b_.CreateURem(outer, blocks), i64_(p_.rows()));
-      const int64_t last_rows = p_.m - (p_.row_blocks() - 1) * p_.rows();
+      Value* own = b_.CreateURem(outer, blocks);
+      Value* row = b_.CreateMul(own, i64_(p_.rows()));
       either(
-          last_rows == p_.rows(), b_.CreateICmpSLE(row, i64_(p_.m - p_.rows())),
-          [&] { block_of_rows(row, p_.rows(), columns); }, [&] { block_of_rows(row, last_rows, columns); });
+          p_.last_rows() == p_.rows(), b_.CreateICmpSLT(own, b_.CreateSub(blocks, i64_(1))),
+          [&] { block_of_rows(row, p_.rows(), columns); },
+          [&] { block_of_rows(row, p_.last_rows(), columns); });
     });
     b_.CreateRetVoid();
   }

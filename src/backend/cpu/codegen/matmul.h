@@ -16,6 +16,7 @@ namespace millrace::codegen {
 /// `panels_packed` b is one panel of columns after the other, each [k, columns of a panel], zeros behind the
 /// last: each is read in one go.
 /// Buffers: a, b, y. Outer iterations are blocks of the result: blocks of columns, in each blocks of rows.
+/// The code knows how high the blocks are, not how many: its `length` is row_blocks().
 struct Product {
   int64_t m = 0, k = 0, n = 0;
   bool transpose_a = false, panels_packed = false;
@@ -40,6 +41,7 @@ struct Product {
   /// Rows of a block: as many as accumulators fit beside the operands of one step, blocks being alike.
   int64_t rows() const;
   int64_t row_blocks() const { return (m + rows() - 1) / rows(); }
+  int64_t last_rows() const { return m - (row_blocks() - 1) * rows(); }
   /// A single row's block has two panels, for more sums, or three where these are all.
   int64_t block_vectors() const {
     return panel_vectors() * (m > 1 || panels() == 1 ? 1 : registers < 32 && panels() == 3 ? 3 : 2);

@@ -94,7 +94,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
                                                  : operands[1];
     void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;
-    code_->function(buffers, begin, std::min(begin + per_chunk_, outer_));
+    code_->function(buffers, begin, std::min(begin + per_chunk_, outer_), p_.row_blocks());
   }
   int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
   std::string description() const override {

@@ -1,7 +1,9 @@
 #include "backend/cpu/codegen/nest.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "base/cpu.h"
 #include "base/format.h"
 
 namespace millrace::codegen {
@@ -59,9 +61,34 @@ void Nest::rebuild(std::vector<int64_t> sizes, std::vector<bool> is_reduced,
   reduced = std::move(is_reduced);
 }
 
+Nest Nest::for_any_length() const {
+  Nest code = *this;
+  const int64_t length = sizes()[0];
+  const bool flat = rank() == 1, masks = cpu_has("avx512bw");
+  if (reduced[0] || split >= 0 || fastest == 0) return code;
+  if (flat && (length == 1 || (length <= lanes && !masks))) return code;
+  // Whether positions fit into 32 bits is decided by the bound: a coarse one, for few kinds of code.
+  int64_t bound = 256;
+  while (bound < length && bound < INT64_MAX / 16) bound *= 16;
+  if (flat) {
+    const int64_t tail = length % lanes;
+    bound = length < lanes ? lanes - 1 : bound + (masks ? std::min<int64_t>(tail, 1) : tail);
+    code.any_tail = masks && bound % lanes != 0;
+    if (group >= length) code.group = bound;
+  }
+  std::vector<int64_t> bounds = sizes();
+  bounds[0] = bound;
+  code.rebuild(std::move(bounds), reduced, [](Dag& to, const Linear& l) { return to.linear(l); });
+  code.any_length = true;
+  return code;
+}
+
 std::string Nest::text() const {
   std::string text = fmt::format(
-      "sizes {} reduced {} lanes {} group {} fastest {} tile {} split {} part {} of {}\n",
+      "sizes {}{} reduced {} lanes {} group {} fastest {} tile {} split {} part {} of {}\n",
+      any_tail     ? "with tails to "
+      : any_length ? "to "
+                   : "",
       fmt::join(sizes(), ","), fmt::join(reduced, ","), lanes, group, fastest, tile, split, part_size, parts);
   for (const Store& s : stores)
     text +=

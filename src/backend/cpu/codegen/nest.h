@@ -58,6 +58,9 @@ struct Nest {
   int64_t part_size = 0;  // elements of it in one part
   int64_t parts = 1;
   double cost = 1;  // rough work of one element, in simple vector operations
+  /// The code does for any length of dimension 0, which sizes() only bounds; where that is spread over lanes,
+  /// for any that leaves as many elements to the last vector, with `any_tail` whatever it leaves.
+  bool any_length = false, any_tail = false;
   /// Buffer → how many bytes beyond what is read of it are fetched into the cache meanwhile.
   std::map<int, int64_t> ahead;
 
@@ -79,6 +82,8 @@ struct Nest {
   /// Replaces the iteration space; `map` as in Dag::copy.
   void rebuild(std::vector<int64_t> sizes, std::vector<bool> is_reduced,
                const std::function<int(Dag&, const Linear&)>& map);
+  /// The nest to compile for this one: where it can, the same as for other lengths of dimension 0.
+  Nest for_any_length() const;
   /// Canonical text: equal texts give equal machine code.
   std::string text() const;
 };
@@ -123,8 +128,8 @@ struct NestRows {
 };
 NestRows rows_of(const Nest& nest, const KernelRequest& request);
 
-/// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module: the outer iterations
-/// [begin, end) of a scheduled nest, begin < end. Explicit vectors, no optimisation passes needed.
+/// Adds a NestFunction to a module: the outer iterations [begin, end) of a scheduled nest, begin < end;
+/// `length` is that of dimension 0. Explicit vectors, no optimisation passes needed.
 void emit(const Nest& nest, llvm::Module& module, const std::string& name);
 
 }  // namespace millrace::codegen
