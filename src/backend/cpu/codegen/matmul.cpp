@@ -17,10 +17,9 @@ int64_t Product::rows() const {
   return (m + blocks - 1) / blocks;
 }
 
-std::string Product::text() const {
-  return fmt::format("product {}x{} transpose_a {} lanes {} rows {} {} vectors {} of {} packed {}\n", k, n,
-                     transpose_a ? m : 0, lanes, rows(), last_rows(), block_vectors(), panel_vectors(),
-                     panels_packed);
+std::string Product::text(int64_t block_rows) const {
+  return fmt::format("product {}x{} transpose_a {} lanes {} rows {} vectors {} of {} packed {}\n", k, n,
+                     transpose_a ? m : 0, lanes, block_rows, block_vectors(), panel_vectors(), panels_packed);
 }
 
 namespace {
@@ -29,8 +28,8 @@ using llvm::Value;
 
 class ProductEmitter {
  public:
-  ProductEmitter(const Product& p, llvm::Module& module, const std::string& name)
-      : p_(p), context_(module.getContext()), b_(context_) {
+  ProductEmitter(const Product& p, int64_t rows, llvm::Module& module, const std::string& name)
+      : p_(p), rows_(rows), context_(module.getContext()), b_(context_) {
     llvm::Type* type64 = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64, type64}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
@@ -49,11 +48,7 @@ class ProductEmitter {
       Value* blocks = function_->getArg(3);
       Value* columns = b_.CreateUDiv(outer, blocks);
       Value* own = b_.CreateURem(outer, blocks);
-      Value* row = b_.CreateMul(own, i64_(p_.rows()));
-      either(
-          p_.last_rows() == p_.rows(), b_.CreateICmpSLT(own, b_.CreateSub(blocks, i64_(1))),
-          [&] { block_of_rows(row, p_.rows(), columns); },
-          [&] { block_of_rows(row, p_.last_rows(), columns); });
+      block_of_rows(b_.CreateMul(own, i64_(rows_)), columns);
     });
     b_.CreateRetVoid();
   }
@@ -92,14 +87,13 @@ class ProductEmitter {
     b_.SetInsertPoint(after);
   }
 
-  void block_of_rows(Value* row, int64_t rows, Value* columns) {
+  void block_of_rows(Value* row, Value* columns) {
     const int64_t count = p_.column_blocks(), width = p_.block_vectors(),
                   last = p_.vectors() - (count - 1) * width, tail = p_.n % p_.lanes;
     Value* column = b_.CreateMul(columns, i64_(p_.block_columns()));
     either(
         width == last && (tail == 0 || count == 1), b_.CreateICmpSLT(columns, i64_(count - 1)),
-        [&] { block(row, rows, column, width, count == 1 ? tail : 0); },
-        [&] { block(row, rows, column, last, tail); });
+        [&] { block(row, column, width, count == 1 ? tail : 0); }, [&] { block(row, column, last, tail); });
   }
 
   /// The active lanes of the last vector.
@@ -115,10 +109,10 @@ class ProductEmitter {
     return b_.CreateMaskedLoad(vector_, at, align, mask(tail), llvm::Constant::getNullValue(vector_));
   }
 
-  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0. Where
-  /// sums are few, each is kept in several parts, of every so many k, that do not wait for each other.
-  void block(Value* row, int64_t rows, Value* column, int64_t width, int64_t tail) {
-    const int64_t row_step = p_.transpose_a ? 1 : p_.k, parts = p_.parts();
+  /// `width` vectors of each row of the result; of the last vector only `tail` lanes when that is not 0.
+  /// Where sums are few, each is kept in several parts, of every so many k, that do not wait for each other.
+  void block(Value* row, Value* column, int64_t width, int64_t tail) {
+    const int64_t rows = rows_, row_step = p_.transpose_a ? 1 : p_.k, parts = p_.parts();
     Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));
     Value* right =
         b_.CreateGEP(float_, buffers_[1], p_.panels_packed ? b_.CreateMul(column, i64_(p_.k)) : column);
@@ -134,7 +128,7 @@ class ProductEmitter {
     }
     std::vector<Value*> sums(begun.begin(), begun.end());
     const auto step = [&](Value* at, int64_t part) {
-      multiply_add(a, right, at, rows, width, tail, sums.begin() + part * rows * width);
+      multiply_add(a, right, at, width, tail, sums.begin() + part * rows * width);
     };
     for (int64_t part = 0; part < parts; ++part) step(b_.CreateAdd(k, i64_(part)), part);
     Value* next_k = b_.CreateAdd(k, i64_(parts));
@@ -158,7 +152,7 @@ class ProductEmitter {
   }
 
   /// Adds a's column k times the right side's row k to the sums of a block.
-  void multiply_add(Value* a, Value* right, Value* k, int64_t rows, int64_t width, int64_t tail,
+  void multiply_add(Value* a, Value* right, Value* k, int64_t width, int64_t tail,
                     std::vector<Value*>::iterator sums) {
     const int64_t row_step = p_.transpose_a ? 1 : p_.k, k_step = p_.transpose_a ? p_.m : 1;
     const int64_t right_step = p_.panels_packed ? p_.panel_columns() : p_.n;
@@ -171,7 +165,7 @@ class ProductEmitter {
       columns.push_back(load(b_.CreateGEP(float_, right_k, i64_(at)),
                              !p_.panels_packed && tail > 0 && v == width - 1, tail));
     }
-    for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t r = 0; r < rows_; ++r) {
       Value* one = b_.CreateLoad(float_, b_.CreateGEP(float_, a_k, i64_(r * row_step)));
       Value* spread = b_.CreateVectorSplat(static_cast<unsigned>(p_.lanes), one);
       for (int64_t v = 0; v < width; ++v, ++sums)
@@ -180,6 +174,7 @@ class ProductEmitter {
   }
 
   const Product& p_;
+  const int64_t rows_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_;
@@ -190,8 +185,8 @@ class ProductEmitter {
 
 }  // namespace
 
-void emit_product(const Product& product, llvm::Module& module, const std::string& name) {
-  ProductEmitter(product, module, name).run();
+void emit_product(const Product& product, int64_t block_rows, llvm::Module& module, const std::string& name) {
+  ProductEmitter(product, block_rows, module, name).run();
 }
 
 }  // namespace millrace::codegen

@@ -15,8 +15,9 @@ namespace millrace::codegen {
 /// y [m, n] = a · b in f32, b [k, n] and y row-major; a is [m, k], or [k, m] with `transpose_a`. With
 /// `panels_packed` b is one panel of columns after the other, each [k, columns of a panel], zeros behind the
 /// last: each is read in one go.
-/// Buffers: a, b, y. Outer iterations are blocks of the result: blocks of columns, in each blocks of rows.
-/// The code knows how high the blocks are, not how many: its `length` is row_blocks().
+/// Code computes blocks of one height, however many there are; the last rows may be a block of another.
+/// Buffers: a, b, y. Outer iterations are blocks of the result: blocks of columns, in each so many blocks of
+/// rows as `length` says.
 struct Product {
   int64_t m = 0, k = 0, n = 0;
   bool transpose_a = false, panels_packed = false;
@@ -38,7 +39,8 @@ struct Product {
   /// where a row is too short to give enough sums. It depends on the right side alone: a row's result is the
   /// same in every batch that is computed by this code.
   int64_t parts() const { return vectors() > 2 || k < 32 ? 1 : vectors() == 2 ? 2 : 4; }
-  /// Rows of a block: as many as accumulators fit beside the operands of one step, blocks being alike.
+  /// Rows of a block but the last: as many as accumulators fit beside the operands of one step, blocks being
+  /// alike.
   int64_t rows() const;
   int64_t row_blocks() const { return (m + rows() - 1) / rows(); }
   int64_t last_rows() const { return m - (row_blocks() - 1) * rows(); }
@@ -49,9 +51,10 @@ struct Product {
   int64_t block_columns() const { return block_vectors() * lanes; }
   int64_t column_blocks() const { return (vectors() + block_vectors() - 1) / block_vectors(); }
   int64_t outer_count() const { return column_blocks() * row_blocks(); }
-  std::string text() const;
+  /// Of the code for blocks of so many rows.
+  std::string text(int64_t block_rows) const;
 };
 
-void emit_product(const Product& product, llvm::Module& module, const std::string& name);
+void emit_product(const Product& product, int64_t block_rows, llvm::Module& module, const std::string& name);
 
 }  // namespace millrace::codegen

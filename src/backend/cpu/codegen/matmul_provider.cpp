@@ -42,8 +42,8 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   SmallMatmul(const Product& product, bool transpose_b, const Array* constant, bool steady)
       : p_(product), transpose_b_(transpose_b), steady_(steady) {
     p_.panels_packed = constant || steady;
-    code_ = codegen::compile(
-        p_.text(), [&](llvm::Module& m, const std::string& name) { codegen::emit_product(p_, m, name); });
+    code_ = compiled(p_.rows());
+    if (p_.last_rows() < p_.rows()) last_ = compiled(p_.last_rows());
     // A row or two wait for the right side, which comes from the caches at 100 GB/s.
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
     const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
@@ -92,9 +92,8 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
                               : steady_          ? kept_
                               : !packed_.empty() ? packed_[0].data()
                                                  : operands[1];
-    void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;
-    code_->function(buffers, begin, std::min(begin + per_chunk_, outer_), p_.row_blocks());
+    run_blocks(operands[0], right, results[0], begin, std::min(begin + per_chunk_, outer_));
   }
   int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
   std::string description() const override {
@@ -106,6 +105,28 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   }
 
  private:
+  std::shared_ptr<const Code> compiled(int64_t rows) const {
+    return codegen::compile(p_.text(rows), [&](llvm::Module& module, const std::string& name) {
+      codegen::emit_product(p_, rows, module, name);
+    });
+  }
+
+  void run_blocks(void* a, const void* right, void* y, int64_t begin, int64_t end) const {
+    const int64_t blocks = p_.row_blocks(), full = last_ ? blocks - 1 : blocks;
+    void* const buffers[] = {a, const_cast<void*>(right), y};
+    if (!last_) return code_->function(buffers, begin, end, blocks);
+    const int64_t above = full * p_.rows();
+    void* const last_buffers[] = {static_cast<float*>(a) + above * (p_.transpose_a ? 1 : p_.k), buffers[1],
+                                  static_cast<float*>(y) + above * p_.n};
+    for (int64_t at = begin; at < end;) {
+      const int64_t columns = at / blocks, first = at % blocks, past = std::min(blocks, first + end - at);
+      if (first < full)
+        code_->function(buffers, columns * full + first, columns * full + std::min(past, full), full);
+      if (past == blocks) last_->function(last_buffers, columns, columns + 1, 1);
+      at += past - first;
+    }
+  }
+
   /// A panel of columns. What lies behind the last column is zero.
   void pack(const float* from, float* to, int64_t panel) const {
     const int64_t width = p_.panel_columns(), row = transpose_b_ ? 1 : p_.n, column = transpose_b_ ? p_.k : 1,
@@ -132,7 +153,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   }
 
   Product p_;
-  std::shared_ptr<const Code> code_;
+  std::shared_ptr<const Code> code_, last_;  // null: all blocks are as high
   bool transpose_b_, steady_;
   std::unique_ptr<Kernel> kernel_;
   ChunkedKernel* transpose_ = nullptr;  // kernel_
