@@ -137,6 +137,9 @@ class Graph {
   /// Parses str()'s form; throws InputError with the line.
   static Graph parse(std::string_view text);
   bool operator==(const Graph& other) const;
+  /// Whether it is a copy of the other, and neither has changed since: they share all nodes but inputs.
+  /// Cheap.
+  bool is_copy_of(const Graph& other) const;
 
  private:
   Value append(Node node);

@@ -294,13 +294,21 @@ bool Graph::operator==(const Graph& other) const {
       output_names_ != other.output_names_ || nodes_.size() != other.nodes_.size())
     return false;
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i] == other.nodes_[i]) continue;
     const Node &a = *nodes_[i], &b = *other.nodes_[i];
     if (a.op != b.op || a.operands != b.operands || a.types != b.types || !(a.attributes == b.attributes) ||
         a.origin != b.origin || !a.body != !b.body || (a.body && !(*a.body == *b.body)))
       return false;
   }
   return true;
+}
+
+bool Graph::is_copy_of(const Graph& other) const {
+  const auto same = [](const auto& a, const auto& b) {
+    return a == b || (a->op == b->op && a->op->op_class == OpClass::input && a->types == b->types);
+  };
+  return std::equal(nodes_.begin(), nodes_.end(), other.nodes_.begin(), other.nodes_.end(), same) &&
+         inputs_ == other.inputs_ && outputs_ == other.outputs_ && input_names_ == other.input_names_ &&
+         output_names_ == other.output_names_;
 }
 
 Rewriter::Rewriter(const Graph& from) : from_(from) {

@@ -66,14 +66,14 @@ TEST_CASE("One code computes element-wise groups of any length, as long ones") {
         CAPTURE(n);
         const std::vector<Array> part{beginning(x, n)};
         const Array got = run_fused(flat(dtype, n), part, {.threads = threads})[0];
-        // Without masks the tail is code of its own, which for a single element may round otherwise.
+        // Without masks a tail is code of its own, which for a single element may round otherwise.
         if (cpu_has("avx512bw"))
           CHECK(begins(got, whole));
         else
           CHECK(test::difference(got, beginning(whole, n)) < (dtype == bf16 ? 0.01 : 1e-6));
       }
-    // Several widths of vectors and bounds; without masks, the tails too.
-    if (cpu_has("avx512bw"))
+    // Several widths of vectors and bounds; without masks and where a library is called, the tails too.
+    if (cpu_has("avx512bw") && dtype != f64)
       CHECK(code_counts().compiled - compiled <= 16);
     else
       CHECK(code_counts().compiled - compiled < static_cast<int64_t>(lengths.size()));

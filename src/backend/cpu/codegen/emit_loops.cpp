@@ -161,7 +161,7 @@ Value* Emitter::tail_mask(int64_t active) {
 /// The first `active` lanes hold the elements from `base` on.
 void Emitter::set_lanes(Value* base, int64_t active, int level) {
   mask_ = active == nest_.lanes ? nullptr : tail_ ? tail_ : tail_mask(active);
-  active_ = tail_ ? nest_.lanes : active;
+  active_ = active;
   set_dim(nest_.lane_dim(), base, level);
 }
 

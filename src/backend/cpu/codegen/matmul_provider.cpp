@@ -191,10 +191,11 @@ class SmallMatmulProvider : public OperatorProvider {
 }  // namespace
 
 namespace cpu {
-MILLRACE_PROVIDER(small_matmul){.name = "small-matmul",
-                                .doc = "small f32 matrix products, compiled for their very sizes",
-                                .place = 30,
-                                .make = make_provider<SmallMatmulProvider>};
+MILLRACE_PROVIDER(small_matmul){
+    .name = "small-matmul",
+    .doc = "small f32 matrix products, compiled for the sizes of their right side",
+    .place = 30,
+    .make = make_provider<SmallMatmulProvider>};
 }  // namespace cpu
 
 }  // namespace millrace

@@ -64,7 +64,10 @@ void Nest::rebuild(std::vector<int64_t> sizes, std::vector<bool> is_reduced,
 Nest Nest::for_any_length() const {
   Nest code = *this;
   const int64_t length = sizes()[0];
-  const bool flat = rank() == 1, masks = cpu_has("avx512bw");
+  const bool flat = rank() == 1;
+  // Of a tail that only the call tells, library functions would be called for idle lanes, too.
+  bool masks = cpu_has("avx512bw");
+  for (int id = 0; id < dag.size(); ++id) masks &= dag[id].kind != ExprKind::call;
   if (reduced[0] || split >= 0 || fastest == 0) return code;
   if (flat && (length == 1 || (length <= lanes && !masks))) return code;
   // Whether positions fit into 32 bits is decided by the bound: a coarse one, for few kinds of code.
