@@ -160,6 +160,29 @@ def test_norms_of_several_results_go_by_the_batch_before_opset_14(millrace, tmp_
     assert abs(expected[:, 0].mean()) < 1e-5
 
 
+def test_nodes_of_a_function_have_the_attributes_of_its_call(millrace, tmp_path):
+    def refers(node, name, to, kind):
+        node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=to, type=kind))
+        return node
+
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    leaky = refers(helper.make_node("LeakyRelu", ["a"], ["b"]), "alpha", "slope", onnx.AttributeProto.FLOAT)
+    inner = helper.make_function("own", "Bent", ["a"], ["b"], [leaky], opsets[:1], ["slope"])
+    call = refers(helper.make_node("Bent", ["c"], ["d"], domain="own"), "slope", "steep", onnx.AttributeProto.FLOAT)
+    outer = helper.make_function("own", "Twice", ["c"], ["e"], [call, helper.make_node("Add", ["d", "d"], ["e"])], opsets, ["steep"])
+    nodes = [helper.make_node("Bent", ["x"], ["p"], domain="own", slope=0.5), helper.make_node("Twice", ["p"], ["q"], domain="own", steep=0.25),
+             helper.make_node("Bent", ["q"], ["y"], domain="own")]  # with the operator's own slope
+    x = draw.normal(0, 1, (3, 4)).astype(np.float32)
+    values = [helper.make_tensor_value_info(name, 1, x.shape) for name in "xy"]
+    model = helper.make_model(helper.make_graph(nodes, "calls", values[:1], values[1:]), opset_imports=opsets, ir_version=8, functions=[inner, outer])
+    onnx.save(model, tmp_path / "calls.onnx")
+    np.save(tmp_path / "x.npy", x)
+    told = json.loads(millrace("predict", tmp_path / "calls.onnx", tmp_path / "x.npy", "--json").stdout)
+    expected = onnxruntime.InferenceSession(tmp_path / "calls.onnx").run(None, {"x": x})[0]
+    np.testing.assert_allclose(expected, np.where(x < 0, x * 0.5 * 0.25 * 2 * 0.01, 2 * x), rtol=1e-5)
+    np.testing.assert_allclose(np.reshape(told["y"], x.shape), expected, rtol=1e-5)
+
+
 def test_sums_of_products_of_bytes_are_exact(millrace, tmp_path):
     # Larger than f32 holds; ONNX Runtime's differ where a CPU adds up pairs in 16 bits.
     a, b = (255 - draw.integers(0, 3, (2, 3, 1000))).astype(np.uint8), (draw.integers(0, 4, (1000, 7)) - 128).astype(np.int8)
