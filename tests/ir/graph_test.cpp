@@ -188,10 +188,26 @@ TEST_CASE("a copied node has the types of what it is given") {
   CHECK(to.node(like).attributes == from.node(product).attributes);
   CHECK(to.node(like).origin.layer == "tail");
   CHECK(to.type(to.add_copy(from, product.node, {longer, right})) == Type{f32, {5, 4}});
+  to.set_origin("head");
+  const std::vector<Value> elsewhere{same, right};
+  CHECK(to.node(to.add_copy(from, product.node, elsewhere)).operands == elsewhere);
+  to.set_origin("tail");
   const int before = to.size();
   CHECK(type_error([&] { to.add_copy(from, product.node, {same, wide}); }).find("matmul") == 0);
   CHECK(type_error([&] { to.add_copy(from, product.node, {same}); }).find("matmul") == 0);
   CHECK(type_error([&] { to.add_copy(from, product.node, {same, {99, 0}}); }).find("matmul: operand 1") == 0);
   CHECK(type_error([&] { to.add_copy(from, a.node, {}); }).find("input") == 0);
   CHECK(to.size() == before);
+}
+
+TEST_CASE("a graph that has a constant with another keeps its elements where the other drops them") {
+  Graph graph;
+  const Value constant = graph.scalar(f32, 7);
+  graph.set_outputs({constant});
+  Graph other = graph;
+  CHECK(other.is_copy_of(graph));
+  other.drop_elements(constant.node);
+  CHECK_FALSE(other.is_copy_of(graph));
+  CHECK(other.constant_value(constant)->empty());
+  CHECK(graph.constant_value(constant)->at(0) == 7);
 }
