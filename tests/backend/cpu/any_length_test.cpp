@@ -28,7 +28,7 @@ Array beginning(const Array& whole, int64_t rows) {
   return part;
 }
 
-/// x · c + tanh(x): takes no more than a vector or two of registers, and whole groups of lanes.
+/// x · c + tanh(x). In f64 tanh is a function of the C library, which is called for each lane.
 Graph flat(DType dtype, int64_t n) {
   Graph graph;
   const Value x = graph.input("x", {dtype, {n}});
