@@ -274,6 +274,15 @@ Array Array::reshaped(const Shape& shape) const {
 Array Array::converted(DType dtype) const {
   if (dtype == type_.dtype) return *this;
   Array out(dtype, type_.shape);
+  // Weights of whole models.
+  if (type_.dtype == f32 && dtype == bf16) {
+    std::ranges::transform(as<float>(), out.as<uint16_t>().begin(), float_to_bf16);
+    return out;
+  }
+  if (type_.dtype == bf16 && dtype == f32) {
+    std::ranges::transform(as<uint16_t>(), out.as<float>().begin(), bf16_to_float);
+    return out;
+  }
   const bool whole = !is_real(type_.dtype) && !is_real(dtype);
   for (int64_t i = 0; i < count_; ++i) whole ? out.set_int(i, int_at(i)) : out.set(i, at(i));
   return out;

@@ -46,6 +46,47 @@ TEST_CASE(
       }
 }
 
+namespace {
+
+/// Of matrices with more numbers from row to row than they have columns: none of those are touched.
+template <typename T>
+void check_columns_product(ColumnsProduct<T> product, DType dtype, int64_t m, int64_t k, int64_t n) {
+  const int64_t x_step = k + 3, w_step = n + 5, y_step = n + 2;
+  const Array x = random_array({f32, {m, x_step}}, 1).converted(dtype),
+              w = random_array({f32, {k, w_step}}, 2).converted(dtype);
+  Array y = Array::full(f32, {m, y_step}, 77), alone = Array::full(f32, {1, n}, 77);
+  const auto run = [&](int64_t row, int64_t rows, Array& to, int64_t step) {
+    product(x.as<T>().data() + row * x_step, x_step, w.as<T>().data(), w_step, to.as<float>().data(), step,
+            rows, k, n);
+  };
+  run(0, m, y, y_step);
+  for (int64_t i = 0; i < m; ++i) {
+    run(i, 1, alone, n);
+    for (int64_t j = 0; j < y_step; ++j) {
+      double exact = 0;
+      for (int64_t l = 0; l < k; ++l) exact += x.at(i * x_step + l) * w.at(l * w_step + j);
+      CHECK(y.at(i * y_step + j) == doctest::Approx(j < n ? exact : 77).epsilon(1e-4));
+      if (j < n) CHECK(y.at(i * y_step + j) == alone.at(j));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("products of a matrix as it lies agree with sums in f64, and rows with those of one row alone") {
+  for (const DecodeMath* math : decode_maths())
+    for (const int64_t k : {1, 3, 4, 7, 30})
+      for (const int64_t n : {1, 15, 16, 37})
+        for (int64_t m = 1; m <= 9; ++m) {
+          CAPTURE(math->name);
+          CAPTURE(k);
+          CAPTURE(n);
+          CAPTURE(m);
+          check_columns_product(math->columns_product, f32, m, k, n);
+          check_columns_product(math->halves_columns_product, bf16, m, k, n);
+        }
+}
+
 TEST_CASE("products of bf16 agree with sums in f64") {
   const auto product = decode_maths().front()->halves_product;
   if (!product) return;

@@ -1,6 +1,7 @@
 // Products of a few rows with a matrix that is read once, as steps of decoding are made of.
 #include <algorithm>
 
+#include <millrace/array.h>
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/decode/decode_math.h"
@@ -21,10 +22,17 @@ namespace {
 
 constexpr int64_t kMostRows = 16;  // beyond them arithmetic takes longer than reading
 constexpr int64_t kAtOnce = 8;     // rows for which the matrix is read once
-// Of the matrix; less is in a cache, and others are as fast. Each of those gives a row the same bits in
-// batches of any size.
-constexpr int64_t kLeastBytes = 1 << 20;
+// Numbers of the matrix; fewer are in a cache, and others are as fast. Each of those gives a row the same
+// bits in batches of any size.
+constexpr int64_t kLeast = 1 << 18;
 constexpr int64_t kChunkBytes = 96 << 10;
+
+/// It takes as long as the matrix comes from memory, or the multiplications take.
+double nanoseconds_of(const MatrixProduct& s) {
+  const auto elements = static_cast<double>(s.n * s.k);
+  return std::max(elements * static_cast<double>(s.dtype.bytes()) / 12,
+                  elements * static_cast<double>(s.m) / 50);
+}
 
 /// A chunk has some rows of the matrix, and computes them for all rows of the left side.
 class ThinProduct : public ChunkedKernel {
@@ -35,11 +43,7 @@ class ThinProduct : public ChunkedKernel {
   }
 
   int64_t chunks(int) const override { return (s_.n + per_chunk_ - 1) / per_chunk_; }
-  double nanoseconds() const override {
-    const auto elements = static_cast<double>(s_.n * s_.k);
-    return std::max(elements * static_cast<double>(s_.dtype.bytes()) / 12,
-                    elements * static_cast<double>(s_.m) / 50);
-  }
+  double nanoseconds() const override { return nanoseconds_of(s_); }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const int64_t first = chunk * per_chunk_, last = std::min(s_.n, first + per_chunk_);
     if (s_.dtype == bf16)
@@ -65,12 +69,86 @@ class ThinProduct : public ChunkedKernel {
   int64_t per_chunk_;
 };
 
+/// The matrix does not lie transposed: a chunk has some rows of it, as they follow each other in memory, as
+/// far as their sums stay near. These are parts of the result's, which a second stage adds.
+class ThinColumns : public ChunkedKernel {
+ public:
+  explicit ThinColumns(const MatrixProduct& sizes) : s_(sizes) {
+    strips_ = (s_.n + kMostColumns - 1) / kMostColumns;
+    columns_ = ((s_.n + strips_ - 1) / strips_ + kLine - 1) / kLine * kLine;
+    segments_ = std::clamp<int64_t>(s_.k / kLeastRows, 1, std::max<int64_t>(kMostChunks / strips_, 1));
+    rows_ = ((s_.k + segments_ - 1) / segments_ + 3) / 4 * 4;
+    segments_ = (s_.k + rows_ - 1) / rows_;
+  }
+
+  int stages() const override { return in_parts() ? 2 : 1; }
+  int64_t chunks(int stage) const override { return stage == 0 ? strips_ * segments_ : s_.m; }
+  double nanoseconds() const override { return nanoseconds_of(s_); }
+  int64_t scratch_bytes() const override { return in_parts() ? segments_ * s_.m * pitch() * 4 : 0; }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    float* const parts = in_parts() ? static_cast<float*>(scratch) : static_cast<float*>(results[0]);
+    if (stage == 0) {
+      const DecodeMath& math = *decode_maths().front();
+      if (s_.dtype == bf16)
+        multiply<uint16_t>(math.halves_columns_product, chunk, operands, parts);
+      else
+        multiply<float>(math.columns_product, chunk, operands, parts);
+      return;
+    }
+    float* const sum = parts + chunk * pitch();
+    for (int64_t part = 1; part < segments_; ++part) {
+      const float* const own = sum + part * s_.m * pitch();
+      for (int64_t j = 0; j < s_.n; ++j) sum[j] += own[j];
+    }
+    if (s_.dtype == f32)
+      std::copy_n(sum, s_.n, static_cast<float*>(results[0]) + chunk * s_.n);
+    else
+      std::transform(sum, sum + s_.n, static_cast<uint16_t*>(results[0]) + chunk * s_.n, float_to_bf16);
+  }
+  std::string description() const override {
+    return fmt::format("{} rows, the matrix read once, as it lies, {}, {} chunks", s_.m,
+                       decode_maths().front()->name, chunks(0));
+  }
+
+ private:
+  static constexpr int64_t kMostColumns = 1024, kLine = 16;
+  static constexpr int64_t kNearSums = 4096;  // of all rows: they stay in the nearest cache
+  static constexpr int64_t kLeastRows =
+      96;  // so that few bytes are parts of sums, beside those of the matrix
+  static constexpr int64_t kMostChunks = 32;
+
+  /// Sums are rounded once; and those of one part alone are the result.
+  bool in_parts() const { return segments_ > 1 || s_.dtype != f32; }
+
+  /// From row to row of the parts: none of the same sets of the nearest cache as the row before.
+  int64_t pitch() const { return in_parts() ? (s_.n + kLine - 1) / kLine * kLine + kLine : s_.n; }
+
+  template <typename T>
+  void multiply(ColumnsProduct<T> product, int64_t chunk, void* const* operands, float* parts) const {
+    const int64_t row = chunk / strips_ * rows_, first = chunk % strips_ * columns_;
+    const int64_t last = std::min(first + columns_, s_.n),
+                  step = std::min(columns_, kNearSums / s_.m / kLine * kLine);
+    const T *const x = static_cast<const T*>(operands[0]) + row, *const w =
+                                                                     static_cast<const T*>(operands[1]) +
+                                                                     row * s_.n;
+    float* const y = parts + chunk / strips_ * s_.m * pitch();
+    for (int64_t column = first; column < last; column += step)
+      product(x, s_.k, w + column, s_.n, y + column, pitch(), s_.m, std::min(rows_, s_.k - row),
+              std::min(step, last - column));
+  }
+
+  MatrixProduct s_;  // y[m, n] = x[m, k] · w[k, n]
+  int64_t strips_, columns_, segments_, rows_;
+};
+
 std::unique_ptr<Kernel> build_thin(const KernelRequest& request) {
-  return std::make_unique<ThinProduct>(matrix_product_of(request.graph, request.node));
+  const MatrixProduct sizes = matrix_product_of(request.graph, request.node);
+  if (sizes.transpose_b) return std::make_unique<ThinProduct>(sizes);
+  return std::make_unique<ThinColumns>(sizes);
 }
 
-/// Takes products of up to 16 rows with a matrix that lies transposed, as weights do, and is no constant:
-/// those the others have packed. A row's result does not depend on how many rows there are, up to 8.
+/// Takes products of up to 16 rows. A row's result does not depend on how many rows there are, up to 8.
 class ThinProductProvider : public OperatorProvider {
  public:
   ThinProductProvider() : OperatorProvider("only matmul", {{"matmul", build_thin}}) {}
@@ -84,10 +162,10 @@ class ThinProductProvider : public OperatorProvider {
     const MatrixProduct s = matrix_product_of(graph, node);
     if (s.m < 1 || s.m > kMostRows) return fmt::format("more than {} rows", kMostRows);
     if (node.types[0].shape.count() != s.m * s.n) return "several matrices";
-    if (node.attributes.flag("transpose_a") || !node.attributes.flag("transpose_b"))
-      return "the right side does not lie transposed";
-    if (right.bytes() < kLeastBytes) return "the right side is small";
-    if (dtype == f32 && graph.constant_value(node.operands[1])) return "the right side can be packed before";
+    if (node.attributes.flag("transpose_a")) return "the left side lies transposed";
+    if (right.shape.count() < kLeast) return "the right side is small";
+    if (dtype == f32 && s.transpose_b && graph.constant_value(node.operands[1]))
+      return "the right side can be packed before";
     return std::nullopt;
   }
 
