@@ -37,6 +37,23 @@ class Tensor(ctypes.Structure):
                 ("rank", ctypes.c_int32), ("dims", ctypes.c_int64 * MOST_DIMS)]
 
 
+class DecoderOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("precision", ctypes.c_char_p), ("rows", ctypes.c_int64), ("longest", ctypes.c_int64), ("memory", ctypes.c_int64)]
+
+
+class DecoderSize(ctypes.Structure):
+    _fields_ = [("rows", ctypes.c_int64), ("longest", ctypes.c_int64), ("capacity", ctypes.c_int64), ("vocabulary", ctypes.c_int64)]
+
+
+class NewTokens(ctypes.Structure):
+    _fields_ = [("row", ctypes.c_int64), ("tokens", ctypes.c_void_p), ("count", ctypes.c_int64)]
+
+
+class SampleOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("temperature", ctypes.c_double), ("top_k", ctypes.c_int64), ("top_p", ctypes.c_double), ("repetition", ctypes.c_double),
+                ("seed", ctypes.c_uint64)]
+
+
 library = ctypes.CDLL(os.environ.get("MILLRACE_LIBRARY", "libmillrace.so"))
 library.millrace_error_message.restype = library.millrace_version.restype = ctypes.c_char_p
 library.millrace_load.argtypes = [ctypes.c_char_p, ctypes.POINTER(Options), ctypes.POINTER(ctypes.c_void_p)]
@@ -47,6 +64,13 @@ library.millrace_data_axis.argtypes = [ctypes.c_void_p, ctypes.c_int32]
 library.millrace_prepare.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int32]
 library.millrace_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32]
 library.millrace_release.argtypes = [ctypes.c_void_p, ctypes.c_int32]
+library.millrace_decoder_load.argtypes = [ctypes.c_char_p, ctypes.POINTER(DecoderOptions), ctypes.POINTER(ctypes.c_void_p)]
+library.millrace_decoder_free.argtypes = [ctypes.c_void_p]
+library.millrace_decoder_sizes.argtypes = [ctypes.c_void_p, ctypes.POINTER(DecoderSize)]
+library.millrace_decoder_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(NewTokens), ctypes.c_int32, ctypes.c_void_p]
+library.millrace_decoder_length.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)]
+library.millrace_decoder_clear.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+library.millrace_sample.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(SampleOptions), ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int32)]
 
 
 class Error(RuntimeError):
@@ -219,6 +243,63 @@ class Session:
                 raise Error("arrays for results must be C-contiguous and writeable")
             tensor.data, tensor.capacity = array.ctypes.data, array.nbytes
         return given, results, keep
+
+
+class Decoder:
+    """Sequences of tokens that grow, of which a model tells what comes next; for one thread at a time.
+
+        decoder = millrace.Decoder("gpt2.onnx")
+        for token in decoder.generate([464, 3290], 20): ...
+
+    Keys and values of earlier tokens are kept here: a step computes new tokens alone."""
+
+    def __init__(self, path, rows=1, longest=0, memory=0, precision=None):
+        self._decoder, sizes = ctypes.c_void_p(), DecoderSize()
+        options = DecoderOptions(ctypes.sizeof(DecoderOptions), precision.encode() if precision else None, rows, longest, memory)
+        _check(library.millrace_decoder_load(os.fsencode(path), options, self._decoder))
+        _check(library.millrace_decoder_sizes(self._decoder, sizes))
+        self.rows, self.longest, self.capacity, self.vocabulary = sizes.rows, sizes.longest, sizes.capacity, sizes.vocabulary
+
+    def __del__(self):
+        library.millrace_decoder_free(self._decoder)
+
+    def step(self, tokens):
+        """Appends tokens to rows, {row: ids}: float32[rows, vocabulary], what may come behind the last one of each."""
+        ids = [_as_type(numpy.asarray(list(given)), numpy.int32) for given in tokens.values()]
+        rows = (NewTokens * len(ids))(*[NewTokens(row, own.ctypes.data, own.size) for row, own in zip(tokens, ids)])
+        logits = numpy.empty((len(ids), self.vocabulary), numpy.float32)
+        _check(library.millrace_decoder_step(self._decoder, rows, len(ids), logits.ctypes.data))
+        return logits
+
+    def length(self, row=0):
+        """The tokens that a row has."""
+        length = ctypes.c_int64()
+        _check(library.millrace_decoder_length(self._decoder, row, length))
+        return length.value
+
+    def clear(self, row=0):
+        """Forgets a row's tokens, so that another sequence may begin there."""
+        _check(library.millrace_decoder_clear(self._decoder, row))
+
+    def generate(self, tokens, count, row=0, stop=(), **options):
+        """Up to `count` ids behind these, one by one, until one of `stop` or the row is full; options as sample() has."""
+        all_of_them = list(tokens)
+        (logits,) = self.step({row: all_of_them})
+        for place in range(count):
+            token = sample(logits, all_of_them, place=place, **options)
+            yield token
+            all_of_them.append(token)
+            if token in stop or place + 1 == count or self.length(row) == self.longest:
+                return
+            (logits,) = self.step({row: [token]})
+
+
+def sample(logits, before=(), temperature=0, top_k=0, top_p=1, repetition=1, seed=0, stream=0, place=0):
+    """One token id by logits; `before`: those that count as repeated. The random number is that of (seed, stream, place)."""
+    logits, before = numpy.ascontiguousarray(logits, numpy.float32), numpy.asarray(before, numpy.int32)
+    options, token = SampleOptions(ctypes.sizeof(SampleOptions), temperature, top_k, top_p, repetition, seed), ctypes.c_int32()
+    _check(library.millrace_sample(logits.ctypes.data, logits.size, before.ctypes.data, before.size, options, stream, place, token))
+    return token.value
 
 
 if __name__ == "__main__":

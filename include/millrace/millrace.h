@@ -4,7 +4,8 @@
  *   if (millrace_load("model.onnx", NULL, &session)) return puts(millrace_error_message());
  *
  * examples/c/run_model.c is a whole program; docs/run.md says more. This is the session of C++
- * (millrace/session.h): one may be run by any number of threads at the same time.
+ * (millrace/session.h): one may be run by any number of threads at the same time. Models of the next token
+ * have a decoder as well, below; examples/c/generate.c goes on with tokens.
  *
  * What stays as it is. Functions, structs and numbers here keep their meaning within a major version of
  * millrace_api_version(); functions and numbers may be added, and fields behind those of a struct that begins
@@ -133,6 +134,65 @@ MILLRACE_API millrace_status millrace_run(const millrace_session* session, const
 /* Frees what millrace_run() gave these outputs; their `data` is NULL then. Outputs in the caller's memory are
  * left alone. */
 MILLRACE_API void millrace_release(millrace_tensor* outputs, int32_t count);
+
+/* Sequences of tokens that grow, of which a model tells what comes next (millrace/decoder.h). Keys and values
+ * of earlier tokens are kept, so a step computes new tokens alone. One thread at a time may use it. */
+typedef struct millrace_decoder millrace_decoder;
+
+/* How to load; `size` is sizeof(millrace_decoder_options). */
+typedef struct millrace_decoder_options {
+  size_t size;
+  const char* precision; /* "fp32" or "bf16"; NULL: the model's own */
+  int64_t rows;          /* most sequences at a time; 0: one */
+  int64_t longest;       /* most tokens of a sequence; 0: the model's, of an ONNX file 1,024 at most */
+  int64_t memory;        /* bytes for keys and values; 0: for all rows at their longest */
+} millrace_decoder_options;
+
+typedef struct millrace_decoder_size {
+  int64_t rows, longest;
+  int64_t capacity;   /* most tokens of all rows together, each row's counted in whole pages of 16 */
+  int64_t vocabulary; /* ids are below */
+} millrace_decoder_size;
+
+/* What a sequence goes on with. */
+typedef struct millrace_new_tokens {
+  int64_t row; /* from 0 on */
+  const int32_t* tokens;
+  int64_t count;
+} millrace_new_tokens;
+
+/* How the next token is chosen, in this order: repetition, temperature, top_k, top_p. Zero is the default
+ * everywhere; `size` is sizeof(millrace_sample_options). */
+typedef struct millrace_sample_options {
+  size_t size;
+  double temperature; /* logits are divided by it; 0: the most probable token, always */
+  int64_t top_k;      /* among so many of the most probable; 0: all */
+  double top_p;       /* among the fewest that have this probability together; 0: all */
+  double repetition;  /* logits of tokens that were there are divided by it (multiplied where negative) */
+  uint64_t seed;
+} millrace_sample_options;
+
+/* Loads a run folder or an .onnx file of a model of the next token; options may be NULL. */
+MILLRACE_API millrace_status millrace_decoder_load(const char* path, const millrace_decoder_options* options,
+                                                   millrace_decoder** decoder);
+/* NULL is fine. */
+MILLRACE_API void millrace_decoder_free(millrace_decoder* decoder);
+MILLRACE_API millrace_status millrace_decoder_sizes(const millrace_decoder* decoder,
+                                                    millrace_decoder_size* sizes);
+/* Appends tokens to some rows, each named once and by one token at least; writes `count` times `vocabulary`
+ * logits of what may come behind the last one of each. After an error nothing is changed. */
+MILLRACE_API millrace_status millrace_decoder_step(millrace_decoder* decoder, const millrace_new_tokens* rows,
+                                                   int32_t count, float* logits);
+/* The tokens that a row has. */
+MILLRACE_API millrace_status millrace_decoder_length(const millrace_decoder* decoder, int64_t row,
+                                                     int64_t* length);
+/* Forgets a row's tokens, so that another sequence may begin there. */
+MILLRACE_API millrace_status millrace_decoder_clear(millrace_decoder* decoder, int64_t row);
+/* One token id by logits; options may be NULL. `before`: the tokens that count as repeated. The random number
+ * is that of (seed, stream, place), so it depends on no other row. */
+MILLRACE_API millrace_status millrace_sample(const float* logits, int64_t vocabulary, const int32_t* before,
+                                             int64_t count, const millrace_sample_options* options,
+                                             uint64_t stream, uint64_t place, int32_t* token);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,6 @@
 // millrace.h, by the session of C++.
-#include <algorithm>
-#include <cstring>
 #include <deque>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +11,12 @@
 #include <millrace/version.h>
 
 #include "base/format.h"
+#include "capi/guarded.h"
 
 namespace {
 
 using namespace millrace;
-
-/// The call itself is wrong.
-class ArgumentError : public Error {
- public:
-  using Error::Error;
-};
+using namespace millrace::capi;
 
 struct LastMessage {
   std::string text;
@@ -35,7 +28,9 @@ LastMessage& last_message() {
   return message;
 }
 
-millrace_status failed(millrace_status status, const char* what) noexcept {
+}  // namespace
+
+millrace_status millrace::capi::failed(millrace_status status, const char* what) noexcept {
   LastMessage& message = last_message();
   try {
     message.text = what;
@@ -46,37 +41,7 @@ millrace_status failed(millrace_status status, const char* what) noexcept {
   return status;
 }
 
-/// Runs what may throw; nothing is thrown across the interface.
-template <typename Body>
-millrace_status guarded(const Body& body) noexcept {
-  try {
-    body();
-    return MILLRACE_OK;
-  } catch (const ArgumentError& e) {
-    return failed(MILLRACE_BAD_ARGUMENT, e.what());
-  } catch (const InputError& e) {
-    return failed(MILLRACE_INPUT_ERROR, e.what());
-  } catch (const TypeError& e) {
-    return failed(MILLRACE_TYPE_ERROR, e.what());
-  } catch (const IoError& e) {
-    return failed(MILLRACE_IO_ERROR, e.what());
-  } catch (const InternalError& e) {
-    return failed(MILLRACE_INTERNAL_ERROR, e.what());
-  } catch (const std::bad_alloc&) {
-    return failed(MILLRACE_NO_MEMORY, "there is not enough memory");
-  } catch (const Error& e) {
-    return failed(MILLRACE_NO_MEMORY,
-                  e.what());  // what else is thrown as Error: memory that could not be had
-  } catch (const std::exception& e) {
-    return failed(MILLRACE_INTERNAL_ERROR, e.what());
-  } catch (...) {
-    return failed(MILLRACE_INTERNAL_ERROR, "something that is no exception of C++ was thrown");
-  }
-}
-
-void require(bool there, const char* name) {
-  if (!there) fail<ArgumentError>("'{}' is a null pointer", name);
-}
+namespace {
 
 constexpr std::pair<Kind, int32_t> kKinds[] = {{Kind::boolean, 1},
                                                {Kind::unsigned_int, 2},
@@ -218,13 +183,7 @@ millrace_status millrace_load(const char* path, const millrace_options* options,
     require(path, "path");
     require(session, "session");
     *session = nullptr;
-    // A caller that was compiled earlier has a shorter struct: what it lacks is 0.
-    millrace_options given{};
-    if (options) {
-      if (options->size < sizeof(size_t))
-        fail<ArgumentError>("the options' size is {}; set it to sizeof(millrace_options)", options->size);
-      std::memcpy(&given, options, std::min(options->size, sizeof given));
-    }
+    const millrace_options given = options_of(options);
     SessionOptions wanted;
     if (given.precision) wanted.precision = given.precision;
     if (given.executables != 0) wanted.executables = given.executables;

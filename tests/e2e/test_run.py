@@ -205,6 +205,43 @@ def test_the_example_in_c_is_thirty_lines_and_compiles_without_a_warning(desk, p
     shell("echo '#include <millrace/millrace.h>' | c++ -std=c++11 -Wall -Werror -x c++ -c - -IPREFIX/include -o /dev/null", desk, prefix)
 
 
+def test_texts_are_gone_on_with_from_python_and_c(desk, prefix):
+    from test_generate_onnx import followed, write_model as write_next
+
+    write_next(desk / "play.onnx")
+    session = pytest.importorskip("onnxruntime").InferenceSession(desk / "play.onnx")
+    page = (ROOT / "docs/generate.md").read_text()
+    (text,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    first, drawn = python(text, desk, prefix).splitlines()
+    right = followed(session, [116, 104, 101], 30)
+    assert list(map(int, first.split())) == right[:10] and 0 <= int(drawn) < 256
+    program = """
+import millrace, numpy
+decoder = millrace.Decoder("play.onnx", rows=3, longest=64)
+assert (decoder.rows, decoder.longest, decoder.capacity, decoder.vocabulary) == (3, 64, 192, 256)
+both = decoder.step({2: numpy.array([116, 104, 101]), 0: (120,)})
+alone = decoder.step({1: [120]})
+assert both.shape == (2, 256) and both.dtype == numpy.float32 and numpy.allclose(both[1], alone[0], atol=1e-5)
+assert [decoder.length(row) for row in range(3)] == [1, 1, 3]
+for row in range(3): decoder.clear(row)
+drawn = [list(decoder.generate([1, 2], 12, row=row, temperature=1, top_p=0.9, repetition=1.2, seed=5)) for row in (0, 1)]
+assert drawn[0] == drawn[1] and len(drawn[0]) == 12, drawn
+decoder.clear()
+stopped = list(decoder.generate([1, 2], 12, temperature=1, top_p=0.9, repetition=1.2, seed=5, stop=(drawn[0][4],)))
+assert stopped == drawn[0][:drawn[0].index(drawn[0][4]) + 1]
+decoder.clear()
+assert len(list(decoder.generate(range(60), 12))) == 5  # and the row is full
+for wrong in ({3: [1]}, {0: []}, {0: [256]}, {0: [1] * 65}, {}, {0: [2**40]}):
+    try: decoder.step(wrong)
+    except (millrace.Error, TypeError) as e: print(type(e).__name__, e)
+"""
+    said = python(program, desk, prefix).splitlines()
+    assert len(said) == 6 and "there is no token 256" in said[2] and said[5].startswith("TypeError"), said
+    ids = shell("cc examples/c/generate.c -std=c99 -Wall -Wextra -Werror -pedantic -IPREFIX/include -LPREFIX/lib -lmillrace -Wl,-rpath,PREFIX/lib -o generate && "
+                "./generate play.onnx 116 104 101", desk, prefix)
+    assert list(map(int, ids.split())) == right[:20]
+
+
 def test_the_library_exports_the_interface(prefix):
     header = (ROOT / "include/millrace/millrace.h").read_text()
     declared = set(re.findall(r"(millrace_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
