@@ -35,6 +35,9 @@ struct DecodeMath {
   /// sums depends on k alone.
   ColumnsProduct<float> columns_product;
   ColumnsProduct<uint16_t> halves_columns_product;
+  /// y[i] = Σ parts[part · step + i], in order; of bf16 rounded to the nearest.
+  void (*add_parts)(const float* parts, int64_t count, int64_t step, int64_t n, float* y);
+  void (*add_halves_parts)(const float* parts, int64_t count, int64_t step, int64_t n, uint16_t* y);
   /// Turns scores into exp(score · scale − the highest), and gives their sum. `count` > 0; up to the next
   /// multiple of 16 they are written to.
   float (*softmax)(float* scores, int64_t count, float scale);

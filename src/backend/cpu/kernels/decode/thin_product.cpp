@@ -1,7 +1,6 @@
 // Products of a few rows with a matrix that is read once, as steps of decoding are made of.
 #include <algorithm>
 
-#include <millrace/array.h>
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/decode/decode_math.h"
@@ -88,23 +87,17 @@ class ThinColumns : public ChunkedKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     float* const parts = in_parts() ? static_cast<float*>(scratch) : static_cast<float*>(results[0]);
-    if (stage == 0) {
-      const DecodeMath& math = *decode_maths().front();
-      if (s_.dtype == bf16)
-        multiply<uint16_t>(math.halves_columns_product, chunk, operands, parts);
-      else
-        multiply<float>(math.columns_product, chunk, operands, parts);
-      return;
-    }
-    float* const sum = parts + chunk * pitch();
-    for (int64_t part = 1; part < segments_; ++part) {
-      const float* const own = sum + part * s_.m * pitch();
-      for (int64_t j = 0; j < s_.n; ++j) sum[j] += own[j];
-    }
-    if (s_.dtype == f32)
-      std::copy_n(sum, s_.n, static_cast<float*>(results[0]) + chunk * s_.n);
+    const DecodeMath& math = *decode_maths().front();
+    const int64_t row = chunk * s_.n, step = s_.m * pitch();
+    if (stage == 0 && s_.dtype == bf16)
+      multiply<uint16_t>(math.halves_columns_product, chunk, operands, parts);
+    else if (stage == 0)
+      multiply<float>(math.columns_product, chunk, operands, parts);
+    else if (s_.dtype == bf16)
+      math.add_halves_parts(parts + chunk * pitch(), segments_, step, s_.n,
+                            static_cast<uint16_t*>(results[0]) + row);
     else
-      std::transform(sum, sum + s_.n, static_cast<uint16_t*>(results[0]) + chunk * s_.n, float_to_bf16);
+      math.add_parts(parts + chunk * pitch(), segments_, step, s_.n, static_cast<float*>(results[0]) + row);
   }
   std::string description() const override {
     return fmt::format("{} rows, the matrix read once, as it lies, {}, {} chunks", s_.m,
@@ -113,7 +106,7 @@ class ThinColumns : public ChunkedKernel {
 
  private:
   static constexpr int64_t kMostColumns = 1024, kLine = 16;
-  static constexpr int64_t kNearSums = 4096;  // of all rows: they stay in the nearest cache
+  static constexpr int64_t kNearSums = 8192;  // of all rows: they stay in the nearest cache
   static constexpr int64_t kLeastRows =
       96;  // so that few bytes are parts of sums, beside those of the matrix
   static constexpr int64_t kMostChunks = 32;
