@@ -2,11 +2,11 @@
 """Times engines for ONNX models going on with tokens by a model whose weights are larger than any cache:
 decode.py [--rounds 5] [--batch 1] [--tokens 96] [--dtype fp32]
 
-A network as large as GPT-2 (124 million numbers, at random) in a file as exporters write it: it takes keys and
-values of the tokens before and gives them with the new one's. ONNX Runtime and OpenVINO are given what they
-gave, without a copy; Millrace has a decoder for such files. From a beginning of 32 tokens, the most probable
-one each time. Each number is of a process of its own, in turns; medians. `gb_per_s`: bytes of the weights of
-all matrices, read once a step.
+A network as large as GPT-2 (124 million numbers, at random) in a file as exporters write it: it takes keys
+and values of the tokens before and gives them with the new one's. ONNX Runtime and OpenVINO are given what
+they gave, without a copy; Millrace has a decoder for such files. From a beginning of 32 tokens, the most
+probable one each time. Each number is of a process of its own, in turns; medians. `gb_per_s`: bytes of the
+weights of all matrices, read once a step.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy
@@ -122,7 +122,8 @@ def ort_steps(path, batch, _dtype):
 def openvino_steps(path, batch, _dtype):
     import openvino
     compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
-    requests = [compiled.create_infer_request() for _ in range(2)]  # what one gives stays while the other reads it
+    # What one gives stays while the other reads it.
+    requests = [compiled.create_infer_request() for _ in range(2)]
     names = [output.any_name for output in compiled.outputs]
     past = {name.replace("present", "past_key_values"): openvino.Tensor(numpy.zeros((batch, HEADS, 0, WIDTH // HEADS), numpy.float32)) for name in names[1:]}
     ids, place = beginnings(batch), 0

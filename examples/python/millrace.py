@@ -264,7 +264,8 @@ class Decoder:
         library.millrace_decoder_free(self._decoder)
 
     def step(self, tokens):
-        """Appends tokens to rows, {row: ids}: float32[rows, vocabulary], what may come behind the last one of each."""
+        """Appends tokens to rows, {row: ids}: float32[rows, vocabulary], what may come behind the last one of
+        each."""
         ids = [_as_type(numpy.asarray(list(given)), numpy.int32) for given in tokens.values()]
         rows = (NewTokens * len(ids))(*[NewTokens(row, own.ctypes.data, own.size) for row, own in zip(tokens, ids)])
         logits = numpy.empty((len(ids), self.vocabulary), numpy.float32)
@@ -282,7 +283,8 @@ class Decoder:
         _check(library.millrace_decoder_clear(self._decoder, row))
 
     def generate(self, tokens, count, row=0, stop=(), **options):
-        """Up to `count` ids behind these, one by one, until one of `stop` or the row is full; options as sample() has."""
+        """Up to `count` ids behind these, one by one, until one of `stop` or the row is full; options: of
+        sample()."""
         all_of_them = list(tokens)
         (logits,) = self.step({row: all_of_them})
         for place in range(count):
@@ -295,7 +297,8 @@ class Decoder:
 
 
 def sample(logits, before=(), temperature=0, top_k=0, top_p=1, repetition=1, seed=0, stream=0, place=0):
-    """One token id by logits; `before`: those that count as repeated. The random number is that of (seed, stream, place)."""
+    """One token id by logits; `before`: those that count as repeated. The random number is that of (seed,
+    stream, place)."""
     logits, before = numpy.ascontiguousarray(logits, numpy.float32), numpy.asarray(before, numpy.int32)
     options, token = SampleOptions(ctypes.sizeof(SampleOptions), temperature, top_k, top_p, repetition, seed), ctypes.c_int32()
     _check(library.millrace_sample(logits.ctypes.data, logits.size, before.ctypes.data, before.size, options, stream, place, token))
