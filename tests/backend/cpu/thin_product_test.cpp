@@ -47,7 +47,7 @@ TEST_CASE("products of a few rows agree with the reference, and each row with it
             random_array({f32, transpose_b ? Shape{n, k} : Shape{k, n}}, 2, -0.1, 0.1).converted(dtype);
         const Array rows = random_array({f32, {16, k}}, 1).converted(dtype);
         Array alone;
-        for (const int64_t m : {1, 2, 3, 5, 8, 11, 16}) {
+        for (const int64_t m : {1, 2, 3, 5, 8, 10, 16}) {
           const Array x = first_rows(rows, m);
           const Product made = thin_product(x.type(), w.type(), transpose_b);
           if (!made.kernel && dtype == bf16) continue;  // a CPU that cannot
@@ -61,7 +61,7 @@ TEST_CASE("products of a few rows agree with the reference, and each row with it
           CHECK(run_kernel(*made.kernel, made.graph, given, one)[0].identical(got));
           if (m == 1) alone = got;
           CHECK(first_rows(got, 1).identical(alone));
-          if (m != 1 && m != 11) continue;
+          if (m != 1 && m != 10) continue;
           const std::vector<Array> exact = {x.converted(f32), w.converted(f32)};
           const Product wide = thin_product(exact[0].type(), exact[1].type(), transpose_b);
           CHECK(test::difference(got.converted(f32), ref::evaluate(wide.graph, exact)[0]) < most);

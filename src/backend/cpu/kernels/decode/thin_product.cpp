@@ -105,10 +105,11 @@ class ThinColumns : public ChunkedKernel {
   }
 
  private:
-  static constexpr int64_t kMostColumns = 1024, kLine = 16;
+  // A page of the memory, and a vector of bf16.
+  static constexpr int64_t kMostColumns = 1024, kLine = 32;
   static constexpr int64_t kNearSums = 8192;  // of all rows: they stay in the nearest cache
-  static constexpr int64_t kLeastRows =
-      96;  // so that few bytes are parts of sums, beside those of the matrix
+  // At least, so that few bytes are parts of sums, beside those of the matrix.
+  static constexpr int64_t kLeastRows = 96;
   static constexpr int64_t kMostChunks = 32;
 
   /// Sums are rounded once; and those of one part alone are the result.
@@ -122,9 +123,8 @@ class ThinColumns : public ChunkedKernel {
     const int64_t row = chunk / strips_ * rows_, first = chunk % strips_ * columns_;
     const int64_t last = std::min(first + columns_, s_.n),
                   step = std::min(columns_, kNearSums / s_.m / kLine * kLine);
-    const T *const x = static_cast<const T*>(operands[0]) + row, *const w =
-                                                                     static_cast<const T*>(operands[1]) +
-                                                                     row * s_.n;
+    const auto* const x = static_cast<const T*>(operands[0]) + row;
+    const auto* const w = static_cast<const T*>(operands[1]) + row * s_.n;
     float* const y = parts + chunk / strips_ * s_.m * pitch();
     for (int64_t column = first; column < last; column += step)
       product(x, s_.k, w + column, s_.n, y + column, pitch(), s_.m, std::min(rows_, s_.k - row),
@@ -141,7 +141,8 @@ std::unique_ptr<Kernel> build_thin(const KernelRequest& request) {
   return std::make_unique<ThinColumns>(sizes);
 }
 
-/// Takes products of up to 16 rows. A row's result does not depend on how many rows there are, up to 8.
+/// Takes products of up to 16 rows. A row's result does not depend on how many rows there are, up to 8:
+/// beyond them others may be faster.
 class ThinProductProvider : public OperatorProvider {
  public:
   ThinProductProvider() : OperatorProvider("only matmul", {{"matmul", build_thin}}) {}
