@@ -245,6 +245,15 @@ class Session:
         return given, results, keep
 
 
+def _ids(given):
+    array = numpy.asarray(list(given))
+    if array.size == 0:
+        return numpy.zeros(0, numpy.int32)
+    if array.ndim != 1:
+        raise TypeError(f"ids of one row are wanted, not an array of shape {array.shape}")
+    return numpy.ascontiguousarray(_as_type(array, numpy.dtype(numpy.int32)))
+
+
 class Decoder:
     """Sequences of tokens that grow, of which a model tells what comes next; for one thread at a time.
 
@@ -266,7 +275,9 @@ class Decoder:
     def step(self, tokens):
         """Appends tokens to rows, {row: ids}: float32[rows, vocabulary], what may come behind the last one of
         each."""
-        ids = [_as_type(numpy.asarray(list(given)), numpy.int32) for given in tokens.values()]
+        if not isinstance(tokens, dict):
+            raise TypeError("step() takes {row: ids}")
+        ids = [_ids(given) for given in tokens.values()]
         rows = (NewTokens * len(ids))(*[NewTokens(row, own.ctypes.data, own.size) for row, own in zip(tokens, ids)])
         logits = numpy.empty((len(ids), self.vocabulary), numpy.float32)
         _check(library.millrace_decoder_step(self._decoder, rows, len(ids), logits.ctypes.data))
@@ -299,7 +310,7 @@ class Decoder:
 def sample(logits, before=(), temperature=0, top_k=0, top_p=1, repetition=1, seed=0, stream=0, place=0):
     """One token id by logits; `before`: those that count as repeated. The random number is that of (seed,
     stream, place)."""
-    logits, before = numpy.ascontiguousarray(logits, numpy.float32), numpy.asarray(before, numpy.int32)
+    logits, before = numpy.ascontiguousarray(logits, numpy.float32), _ids(before)
     options, token = SampleOptions(ctypes.sizeof(SampleOptions), temperature, top_k, top_p, repetition, seed), ctypes.c_int32()
     _check(library.millrace_sample(logits.ctypes.data, logits.size, before.ctypes.data, before.size, options, stream, place, token))
     return token.value

@@ -9,10 +9,12 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "runtime/lower.h"
 #include "session/executables.h"
 #include "session/format.h"
 #include "session/sizes.h"
 #include "session/unchanged_file.h"
+#include "target/device.h"
 
 namespace millrace {
 namespace {
@@ -53,6 +55,7 @@ struct Decoder::Impl {
   Impl(std::shared_ptr<const DecodeModel> given, const DecoderOptions& options)
       : model(std::move(given)), file(model ? model->require_unchanged : nullptr) {
     if (!model || !model->graph) fail<InputError>("a decoder's model lacks its graph");
+    (void)precision_on(device_named(model->compile.target).target(), model->compile);  // before any step
     constexpr int64_t most_rows = 1 << 20;
     if (options.rows < 1 || options.rows > most_rows)
       fail<InputError>("a decoder of {} rows: at least 1, at most {}", options.rows, most_rows);
@@ -201,6 +204,7 @@ Decoder Decoder::load(const std::filesystem::path& path, const DecoderOptions& o
     if (!format->decode) fail<InputError>("{}: {} is not decoded token by token", path.string(), format->doc);
     return Decoder(std::make_shared<const DecodeModel>(format->decode(path, options)), options);
   }
+  if (!std::filesystem::exists(path)) fail<InputError>("{}: there is no such file or folder", path.string());
   fail<InputError>("{}: is no model that can be decoded: name a run folder or an ONNX model", path.string());
 }
 
