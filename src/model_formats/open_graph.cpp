@@ -223,6 +223,12 @@ class Ranges {
   bool too_much_ = false;
 };
 
+/// A whole table may be what a node is given.
+std::string begun(const std::string& text) {
+  constexpr size_t much = 100;
+  return text.size() <= much ? text : text.substr(0, text.rfind(' ', much)) + " …";
+}
+
 /// Where the model decides something by its sizes, which examples of them show in part at best; else empty.
 std::string decided_by_sizes(const SessionModel& model, const std::vector<Bindings>& examples) {
   if (!model.decisions) return {};
@@ -231,8 +237,8 @@ std::string decided_by_sizes(const SessionModel& model, const std::vector<Bindin
     const std::vector<std::string> others = model.decisions(sizes);
     for (size_t i = 0; i < std::max(first.size(), others.size()); ++i)
       if (i >= first.size() || i >= others.size() || first[i] != others[i])
-        return fmt::format("its graph is not the same for all: it depends on {}",
-                           i < first.size() ? first[i] : others[i]);
+        return "its graph is not the same for all: it depends on " +
+               begun(i < first.size() ? first[i] : others[i]);
   }
   return {};
 }

@@ -82,6 +82,12 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     save(desk / "odd.onnx", [node("Shape", ["x"], ["s"]), node("Mod", ["s", "k"], ["m"]), node("Cast", ["m"], ["f"], to=1), node("Mul", ["x", "f"], ["y"])], [("x", 1, ["batch", 2])], [("y", 1, ["batch", 2])], [("k", np.array([3, 3], np.int64))])
     built = millrace("build", "odd.onnx", "-o", "odd.mill", cwd=desk).stdout
     assert "other sizes cannot be run" in built and "depends on the node that gives 'm' (Mod)" in built
+    # Of a table that is computed of it the beginning is said.
+    save(desk / "table.onnx", [node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"]), node("Range", ["none", "n", "one"], ["r"]), node("Add", ["r", "n"], ["b"]), node("Mod", ["b", "n3"], ["m"]),
+                               node("Cast", ["m"], ["f"], to=1), node("Unsqueeze", ["f", "axis"], ["c"]), node("Mul", ["x", "c"], ["y"])], [("x", 1, ["batch", 2])],
+         [("y", 1, ["batch", 2])], [("first", np.int64(0)), ("none", np.int64(0)), ("one", np.int64(1)), ("n3", np.int64(3)), ("axis", np.array([1], np.int64))])
+    (said,) = [line for line in millrace("build", "table.onnx", "-o", "table.mill", cwd=desk).stdout.splitlines() if "other sizes" in line]
+    assert "gives 'm' (Mod)" in said and "37 38 39" in said and said.endswith(" …") and len(said) < 300, said
     np.save(desk / "four.npy", np.ones([4, 2], np.float32))
     assert "was not built for batch=4; it was for batch=1" in millrace("predict", "odd.mill", "four.npy", cwd=desk, code=1).stderr
     assert "built for fp32" in millrace("predict", "m.mill", "batch.npy", "--precision", "bf16", cwd=desk, code=1).stderr
