@@ -10,6 +10,7 @@ written where numpy keeps them: nothing is copied, but for the few kilobytes of 
 before, where that is faster. A session may be run by many threads; the interpreter is free meanwhile.
 """
 import ctypes
+import operator
 import os
 
 import numpy
@@ -245,6 +246,13 @@ class Session:
         return given, results, keep
 
 
+def _fits(value, name, least=-(2**63), most=2**63 - 1):
+    """ctypes takes the last 64 bits of any number."""
+    if not least <= operator.index(value) <= most:
+        raise OverflowError(f"{name} {value}: from {least} to {most}")
+    return value
+
+
 def _ids(given):
     array = numpy.asarray(list(given))
     if array.size == 0:
@@ -262,9 +270,12 @@ class Decoder:
 
     Keys and values of earlier tokens are kept here: a step computes new tokens alone."""
 
+    _decoder = None
+
     def __init__(self, path, rows=1, longest=0, memory=0, precision=None):
         self._decoder, sizes = ctypes.c_void_p(), DecoderSize()
-        options = DecoderOptions(ctypes.sizeof(DecoderOptions), precision.encode() if precision else None, rows, longest, memory)
+        numbers = _fits(rows, "rows"), _fits(longest, "longest"), _fits(memory, "memory")
+        options = DecoderOptions(ctypes.sizeof(DecoderOptions), precision.encode() if precision else None, *numbers)
         _check(library.millrace_decoder_load(os.fsencode(path), options, self._decoder))
         _check(library.millrace_decoder_sizes(self._decoder, sizes))
         self.rows, self.longest, self.capacity, self.vocabulary = sizes.rows, sizes.longest, sizes.capacity, sizes.vocabulary
@@ -278,7 +289,7 @@ class Decoder:
         if not isinstance(tokens, dict):
             raise TypeError("step() takes {row: ids}")
         ids = [_ids(given) for given in tokens.values()]
-        rows = (NewTokens * len(ids))(*[NewTokens(row, own.ctypes.data, own.size) for row, own in zip(tokens, ids)])
+        rows = (NewTokens * len(ids))(*[NewTokens(_fits(row, "row"), own.ctypes.data, own.size) for row, own in zip(tokens, ids)])
         logits = numpy.empty((len(ids), self.vocabulary), numpy.float32)
         _check(library.millrace_decoder_step(self._decoder, rows, len(ids), logits.ctypes.data))
         return logits
@@ -286,17 +297,20 @@ class Decoder:
     def length(self, row=0):
         """The tokens that a row has."""
         length = ctypes.c_int64()
-        _check(library.millrace_decoder_length(self._decoder, row, length))
+        _check(library.millrace_decoder_length(self._decoder, _fits(row, "row"), length))
         return length.value
 
     def clear(self, row=0):
         """Forgets a row's tokens, so that another sequence may begin there."""
-        _check(library.millrace_decoder_clear(self._decoder, row))
+        _check(library.millrace_decoder_clear(self._decoder, _fits(row, "row")))
 
     def generate(self, tokens, count, row=0, stop=(), **options):
         """Up to `count` ids behind these, one by one, until one of `stop` or the row is full; options: of
-        sample()."""
+        sample(). The last one is not in the row: who goes on there begins with it."""
         all_of_them = list(tokens)
+        sample([0], all_of_them, **options)  # wrong ones are said before the row has anything
+        if count <= 0:
+            return
         (logits,) = self.step({row: all_of_them})
         for place in range(count):
             token = sample(logits, all_of_them, place=place, **options)
@@ -311,6 +325,11 @@ def sample(logits, before=(), temperature=0, top_k=0, top_p=1, repetition=1, see
     """One token id by logits; `before`: those that count as repeated. The random number is that of (seed,
     stream, place)."""
     logits, before = numpy.ascontiguousarray(logits, numpy.float32), _ids(before)
+    if numpy.ndim(logits) != 1:
+        raise TypeError(f"logits of one row are wanted, not an array of shape {logits.shape}")
+    for name, value in (("seed", seed), ("stream", stream), ("place", place)):
+        _fits(value, name, 0, 2**64 - 1)
+    _fits(top_k, "top_k")
     options, token = SampleOptions(ctypes.sizeof(SampleOptions), temperature, top_k, top_p, repetition, seed), ctypes.c_int32()
     _check(library.millrace_sample(logits.ctypes.data, logits.size, before.ctypes.data, before.size, options, stream, place, token))
     return token.value

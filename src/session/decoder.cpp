@@ -151,6 +151,26 @@ struct Decoder::Impl {
     }
   }
 
+  /// What makes rows longer. After an error they are as long as before.
+  template <typename Work>
+  void extend(std::span<const NewTokens> given, Work&& work) {
+    check(given);
+    std::vector<int64_t> before;
+    for (const NewTokens& add : given) before.push_back(row(add.row).length);
+    try {
+      grow(given);
+      work();
+    } catch (...) {
+      for (size_t i = 0; i < given.size(); ++i) {
+        Row& row = rows[static_cast<size_t>(given[i].row)];
+        row.length = before[i];
+        for (; static_cast<int64_t>(row.pages.size()) > pages_for(row.length); row.pages.pop_back())
+          free.push_back(row.pages.back());
+      }
+      throw;
+    }
+  }
+
   /// As many of the rests' tokens as one program takes, in rows of it; `done` gets the logits of those that
   /// end here.
   template <typename Done>
@@ -213,32 +233,33 @@ Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
 Array Decoder::step(std::span<const NewTokens> rows) {
-  impl_->check(rows);
-  impl_->grow(rows);
-  Array result(f32, {static_cast<int64_t>(rows.size()), vocabulary()});
-  const std::span<float> to = result.as<float>();
-  std::vector<Impl::Rest> rests;
-  for (const NewTokens& add : rows)
-    rests.push_back({add.row, static_cast<int64_t>(rests.size()), add.tokens});
-  while (!rests.empty())
-    impl_->pass(rests, false, [&](const Impl::Rest& rest, std::span<const float> logits, size_t) {
-      if (rest.tokens.empty())
-        std::copy(logits.begin(), logits.end(), to.begin() + rest.result * vocabulary());
-    });
+  Array result;
+  impl_->extend(rows, [&] {
+    result = Array(f32, {static_cast<int64_t>(rows.size()), vocabulary()});
+    const std::span<float> to = result.as<float>();
+    std::vector<Impl::Rest> rests;
+    for (const NewTokens& add : rows)
+      rests.push_back({add.row, static_cast<int64_t>(rests.size()), add.tokens});
+    while (!rests.empty())
+      impl_->pass(rests, false, [&](const Impl::Rest& rest, std::span<const float> logits, size_t) {
+        if (rest.tokens.empty())
+          std::copy(logits.begin(), logits.end(), to.begin() + rest.result * vocabulary());
+      });
+  });
   return result;
 }
 
 Array Decoder::every(const NewTokens& row) {
-  impl_->check({&row, 1});
-  impl_->grow({&row, 1});
-  Array result(f32, {static_cast<int64_t>(row.tokens.size()), vocabulary()});
-  const std::span<float> to = result.as<float>();
-  auto at = to.begin();
-  std::vector<Impl::Rest> rests = {{row.row, 0, row.tokens}};
-  while (!rests.empty())
-    impl_->pass(rests, true, [&](const Impl::Rest&, std::span<const float> logits, size_t tokens) {
-      at = std::copy_n(logits.begin(), static_cast<int64_t>(tokens) * vocabulary(), at);
-    });
+  Array result;
+  impl_->extend({&row, 1}, [&] {
+    result = Array(f32, {static_cast<int64_t>(row.tokens.size()), vocabulary()});
+    auto at = result.as<float>().begin();
+    std::vector<Impl::Rest> rests = {{row.row, 0, row.tokens}};
+    while (!rests.empty())
+      impl_->pass(rests, true, [&](const Impl::Rest&, std::span<const float> logits, size_t tokens) {
+        at = std::copy_n(logits.begin(), static_cast<int64_t>(tokens) * vocabulary(), at);
+      });
+  });
   return result;
 }
 

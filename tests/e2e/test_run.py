@@ -231,17 +231,24 @@ stopped = list(decoder.generate([1, 2], 12, temperature=1, top_p=0.9, repetition
 assert stopped == drawn[0][:drawn[0].index(drawn[0][4]) + 1]
 decoder.clear()
 assert len(list(decoder.generate(range(60), 12))) == 5  # and the row is full
-for wrong in ({3: [1]}, {0: []}, {0: [256]}, {0: [1] * 65}, {}, {0: [2**40]}, {0: [0.5]}, {0: [[1, 2]]}, [1]):
+for wrong in ({3: [1]}, {0: []}, {0: [256]}, {0: [1] * 65}, {}, {0: [2**40]}, {0: [0.5]}, {0: [[1, 2]]}, [1], {2**64: [1]}):
     try: decoder.step(wrong)
-    except (millrace.Error, TypeError) as e: print(type(e).__name__, e)
+    except (millrace.Error, TypeError, OverflowError) as e: print(type(e).__name__, e)
+decoder.clear()
+try: list(decoder.generate([1, 2], 3, top_k=-1))
+except millrace.Error: pass
+assert decoder.length() == 0 and list(decoder.generate([1, 2], 0)) == [] and decoder.length() == 0
+try: millrace.sample(decoder.step({0: [1], 1: [2]}))
+except TypeError as e: assert "(2, 256)" in str(e)
+else: assert False
 for wrong in (dict(path="none.onnx"), dict(path="play.onnx", precision="int4"), dict(path="play.onnx", rows=-1), dict(path="model.onnx")):
     try: millrace.Decoder(**wrong)
     except millrace.Error as e: print(e)
 """
     said = python(program, desk, prefix).splitlines()
     assert "gets no tokens" in said[1] and "there is no token 256" in said[2] and said[5].startswith("TypeError"), said
-    assert [line.split()[0] for line in said[:9]] == ["Error"] * 5 + ["TypeError"] * 4, said
-    assert "none.onnx: there is no such file" in said[9] and "no precision 'int4'" in said[10] and "-1 rows" in said[11] and "model.onnx" in said[12], said
+    assert [line.split()[0] for line in said[:10]] == ["Error"] * 5 + ["TypeError"] * 4 + ["OverflowError"], said
+    assert "none.onnx: there is no such file" in said[10] and "no precision 'int4'" in said[11] and "-1 rows" in said[12] and "model.onnx" in said[13], said
     ids = shell("cc examples/c/generate.c -std=c99 -Wall -Wextra -Werror -pedantic -IPREFIX/include -LPREFIX/lib -lmillrace -Wl,-rpath,PREFIX/lib -o generate && "
                 "./generate play.onnx 116 104 101", desk, prefix)
     assert list(map(int, ids.split())) == right[:20]

@@ -158,7 +158,7 @@ class ThinProductProvider : public OperatorProvider {
     if (node.types[0].shape.count() != s.m * s.n) return "several matrices";
     if (node.attributes.flag("transpose_a")) return "the left side lies transposed";
     if (right.shape.count() < kLeast) return "the right side is small";
-    if (dtype == f32 && s.transpose_b && graph.constant_value(node.operands[1]))
+    if ((dtype == f32 || !s.transpose_b) && graph.constant_value(node.operands[1]))
       return "the right side can be packed before";
     return std::nullopt;
   }
