@@ -11,7 +11,7 @@ weights of all matrices, read once a step.
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from opening import BUILT, ROOT, THREADS, ort_session
+from opening import millrace_module, openvino_model, ort_session
 
 ENGINES = ["millrace", "ort", "openvino"]
 VOCABULARY, WIDTH, HEADS, DEPTH, PLACES, PROMPT = 50257, 768, 12, 12, 1024, 32
@@ -93,48 +93,54 @@ def beginnings(batch):
 
 def millrace_steps(path, batch, dtype):
     """Gives the next tokens of all rows, again and again."""
-    os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(BUILT, "libmillrace.so"))
-    sys.path.insert(0, os.path.join(ROOT, "examples/python"))
-    import millrace
-    decoder = millrace.Decoder(path, rows=batch, precision=dtype)
+    decoder = millrace_module().Decoder(path, rows=batch, precision=dtype)
     ids = beginnings(batch)
     while True:
         ids = decoder.step(dict(enumerate(ids))).argmax(-1)[:, None]
         yield ids[:, 0]
 
 
-def ort_steps(path, batch, _dtype):
-    import onnxruntime
-    value = onnxruntime.OrtValue.ortvalue_from_numpy
-    session = ort_session(path)
-    names = [output.name for output in session.get_outputs()]
-    past = {name.replace("present", "past_key_values"): value(numpy.zeros((batch, HEADS, 0, WIDTH // HEADS), numpy.float32)) for name in names[1:]}
+def followed(batch, names, tensor, run):
+    """The same by what is given keys and values: run(inputs) gives logits, and keys and values. `names`: of
+    the results; tensor(array) is what goes in."""
+    empty = tensor(numpy.zeros((batch, HEADS, 0, WIDTH // HEADS), numpy.float32))
+    past = {name.replace("present", "past_key_values"): empty for name in names[1:]}
     ids, place = beginnings(batch), 0
     while True:
         positions = numpy.arange(place, place + ids.shape[1])[None, :].repeat(batch, 0)
         place += ids.shape[1]
-        logits, *present = session.run_with_ort_values(names, {"input_ids": value(ids), "position_ids": value(positions), **past})
+        logits, present = run({"input_ids": tensor(ids), "position_ids": tensor(positions), **past})
         past = dict(zip(past, present))
-        ids = logits.numpy()[:, -1].argmax(-1)[:, None]
+        ids = logits[:, -1].argmax(-1)[:, None]
         yield ids[:, 0]
+
+
+def ort_steps(path, batch, _dtype):
+    import onnxruntime
+    session = ort_session(path)
+    names = [output.name for output in session.get_outputs()]
+
+    def run(inputs):
+        logits, *present = session.run_with_ort_values(names, inputs)
+        return logits.numpy(), present
+
+    return followed(batch, names, onnxruntime.OrtValue.ortvalue_from_numpy, run)
 
 
 def openvino_steps(path, batch, _dtype):
     import openvino
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
+    compiled = openvino_model(path)
     # What one gives stays while the other reads it.
     requests = [compiled.create_infer_request() for _ in range(2)]
     names = [output.any_name for output in compiled.outputs]
-    past = {name.replace("present", "past_key_values"): openvino.Tensor(numpy.zeros((batch, HEADS, 0, WIDTH // HEADS), numpy.float32)) for name in names[1:]}
-    ids, place = beginnings(batch), 0
-    while True:
-        positions = numpy.arange(place, place + ids.shape[1])[None, :].repeat(batch, 0)
-        place += ids.shape[1]
+
+    def run(inputs):
         requests.reverse()
-        requests[0].infer({"input_ids": ids, "position_ids": positions, **past}, share_inputs=True)
-        past = {name: requests[0].get_tensor(other) for name, other in zip(past, names[1:])}
-        ids = requests[0].get_tensor("logits").data[:, -1].argmax(-1)[:, None]
-        yield ids[:, 0]
+        requests[0].infer(inputs, share_inputs=True)
+        logits, *present = map(requests[0].get_tensor, names)
+        return logits.data, present
+
+    return followed(batch, names, openvino.Tensor, run)
 
 
 def once(engine, path, batch, tokens, dtype):

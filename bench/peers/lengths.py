@@ -11,7 +11,7 @@ of any size.
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from opening import BUILT, ROOT, THREADS, ort_session
+from opening import BUILT, millrace_module, openvino_model, ort_session
 
 ENGINES = ["millrace", "mill", "ort", "openvino"]
 
@@ -32,16 +32,11 @@ def export(name, path):
 def opened(engine, path):
     """What runs the model once."""
     if engine in ("millrace", "mill"):
-        os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(BUILT, "libmillrace.so"))
-        sys.path.insert(0, os.path.join(ROOT, "examples/python"))
-        import millrace
-        return millrace.Session(path).run
+        return millrace_module().Session(path).run
     if engine == "ort":
         session = ort_session(path)
         return lambda ids: session.run(None, {"x0": ids})
-    import openvino
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
-    request = compiled.create_infer_request()
+    request = openvino_model(path).create_infer_request()
     return lambda ids: request.infer([ids], share_inputs=True)
 
 

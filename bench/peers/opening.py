@@ -29,12 +29,23 @@ def ort_session(path, optimised=None, again=False):
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def millrace_module():
+    os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(BUILT, "libmillrace.so"))
+    sys.path.insert(0, os.path.join(ROOT, "examples/python"))
+    import millrace
+    return millrace
+
+
+def openvino_model(path):
+    """In f32, with the sizes that the file has, whatever they are."""
+    import openvino
+    return openvino.Core().compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
+
+
 def opened(engine, stem, arrays, dtype):
     """What opens the model, with the engine's library loaded, and gives what runs it once."""
     if engine == "millrace":
-        os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(BUILT, "libmillrace.so"))
-        sys.path.insert(0, os.path.join(ROOT, "examples/python"))
-        import millrace
+        millrace = millrace_module()
         def open_it():
             session = millrace.Session(f"{stem}.mill", precision=dtype)
             return lambda: session.run(*arrays)

@@ -179,15 +179,11 @@ const char* millrace_dtype_name(int32_t dtype) {
 }
 
 millrace_status millrace_load(const char* path, const millrace_options* options, millrace_session** session) {
-  return guarded([&] {
-    require(path, "path");
-    require(session, "session");
-    *session = nullptr;
-    const millrace_options given = options_of(options);
+  return loaded(path, options, session, "session", [&](const millrace_options& given) {
     SessionOptions wanted;
     if (given.precision) wanted.precision = given.precision;
     if (given.executables != 0) wanted.executables = given.executables;
-    *session = new millrace_session(Session::load(path, wanted));
+    return new millrace_session(Session::load(path, wanted));
   });
 }
 

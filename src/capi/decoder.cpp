@@ -1,4 +1,7 @@
 // Decoding in millrace.h, by the decoder of C++.
+#include <algorithm>
+#include <vector>
+
 #include <millrace/decoder.h>
 #include <millrace/millrace.h>
 
@@ -13,17 +16,13 @@ struct millrace_decoder {
 
 millrace_status millrace_decoder_load(const char* path, const millrace_decoder_options* options,
                                       millrace_decoder** decoder) {
-  return guarded([&] {
-    require(path, "path");
-    require(decoder, "decoder");
-    *decoder = nullptr;
-    const millrace_decoder_options given = options_of(options);
+  return loaded(path, options, decoder, "decoder", [&](const millrace_decoder_options& given) {
     DecoderOptions wanted;
     if (given.precision) wanted.precision = given.precision;
     if (given.rows != 0) wanted.rows = given.rows;
     wanted.longest = given.longest;
     wanted.memory = given.memory;
-    *decoder = new millrace_decoder{Decoder::load(path, wanted)};
+    return new millrace_decoder{Decoder::load(path, wanted)};
   });
 }
 

@@ -64,4 +64,16 @@ Options options_of(const Options* options) {
   return given;
 }
 
+/// Makes what a caller gets a handle of, from a file; null after an error.
+template <typename Handle, typename Options, typename Make>
+millrace_status loaded(const char* path, const Options* options, Handle** handle, const char* name,
+                       const Make& make) noexcept {
+  return guarded([&] {
+    require(path, "path");
+    require(handle, name);
+    *handle = nullptr;
+    *handle = make(options_of(options));
+  });
+}
+
 }  // namespace millrace::capi

@@ -17,10 +17,7 @@ namespace {
 bool is_model(const std::string& path, bool infer) {
   if (is_run(path)) return infer;
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
-  for (const ModelFormat* format : model_formats().all())
-    if (format->recognise(path)) return true;
-  return false;
+  return std::filesystem::is_regular_file(path, ignored) && model_format_of(path);
 }
 
 }  // namespace

@@ -218,14 +218,14 @@ struct Decoder::Impl {
 
 Decoder::Decoder(std::shared_ptr<const DecodeModel> model, const DecoderOptions& options)
     : impl_(std::make_unique<Impl>(std::move(model), options)) {}
+
 Decoder Decoder::load(const std::filesystem::path& path, const DecoderOptions& options) {
-  for (const ModelFormat* format : model_formats().all()) {
-    if (!format->recognise(path)) continue;
-    if (!format->decode) fail<InputError>("{}: {} is not decoded token by token", path.string(), format->doc);
-    return Decoder(std::make_shared<const DecodeModel>(format->decode(path, options)), options);
-  }
-  if (!std::filesystem::exists(path)) fail<InputError>("{}: there is no such file or folder", path.string());
-  fail<InputError>("{}: is no model that can be decoded: name a run folder or an ONNX model", path.string());
+  const ModelFormat* const format = model_format_of(path);
+  if (!format)
+    fail<InputError>("{}: is no model that can be decoded: name a run folder or an ONNX model",
+                     path.string());
+  if (!format->decode) fail<InputError>("{}: {} is not decoded token by token", path.string(), format->doc);
+  return Decoder(std::make_shared<const DecodeModel>(format->decode(path, options)), options);
 }
 
 Decoder::~Decoder() = default;

@@ -29,6 +29,9 @@ struct ModelFormat {
 
 Registry<ModelFormat>& model_formats();
 
+/// The format of a file or folder; null where it is none of them. InputError where there is nothing.
+const ModelFormat* model_format_of(const std::filesystem::path& path);
+
 /// What Session::load() makes a session of, and the format's word for it. The same errors.
 SessionModel load_session_model(const std::filesystem::path& path, std::string* doc = nullptr);
 

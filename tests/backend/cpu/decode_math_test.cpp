@@ -50,14 +50,14 @@ namespace {
 
 /// Of matrices with more numbers from row to row than they have columns: none of those are touched.
 template <typename T>
-void check_columns_product(ColumnsProduct<T> product, DType dtype, int64_t m, int64_t k, int64_t n) {
+void check_columns_product(const ColumnsMath<T>& math, DType dtype, int64_t m, int64_t k, int64_t n) {
   const int64_t x_step = k + 3, w_step = n + 5, y_step = n + 2;
   const Array x = random_array({f32, {m, x_step}}, 1).converted(dtype),
               w = random_array({f32, {k, w_step}}, 2).converted(dtype);
   Array y = Array::full(f32, {m, y_step}, 77), alone = Array::full(f32, {1, n}, 77);
   const auto run = [&](int64_t row, int64_t rows, Array& to, int64_t step) {
-    product(x.as<T>().data() + row * x_step, x_step, w.as<T>().data(), w_step, to.as<float>().data(), step,
-            rows, k, n);
+    math.product(x.as<T>().data() + row * x_step, x_step, w.as<T>().data(), w_step, to.as<float>().data(),
+                 step, rows, k, n);
   };
   run(0, m, y, y_step);
   for (int64_t i = 0; i < m; ++i) {
@@ -82,9 +82,37 @@ TEST_CASE("products of a matrix as it lies agree with sums in f64, and rows with
           CAPTURE(k);
           CAPTURE(n);
           CAPTURE(m);
-          check_columns_product(math->columns_product, f32, m, k, n);
-          check_columns_product(math->halves_columns_product, bf16, m, k, n);
+          check_columns_product(math->float_columns, f32, m, k, n);
+          check_columns_product(math->half_columns, bf16, m, k, n);
         }
+}
+
+TEST_CASE("parts are added in order, and in bf16 rounded to the nearest, as one number is") {
+  const int64_t n = 37, step = 40;
+  Array parts = random_array({f32, {3, step}}, 4);
+  // Ties to even, up and down; what is no number, infinite, and becomes infinite by rounding.
+  const float odd[] = {0x1.01p0F, 0x1.03p0F,   -0x1.01p0F,    NAN,   INFINITY,
+                       -INFINITY, 0x1.ffp127F, 0x1.010002p0F, 1e-40F};
+  for (const int64_t first : {0, 28})  // within whole vectors, and behind them
+    for (int64_t i = 0; i < 9; ++i)
+      for (int64_t part = 0; part < 3; ++part) parts.set(part * step + first + i, part == 0 ? odd[i] : 0);
+  for (const DecodeMath* math : decode_maths())
+    for (const int64_t count : {1, 3}) {
+      CAPTURE(math->name);
+      CAPTURE(count);
+      Array sums = Array::full(f32, {step}, 77), halves = Array::full(f32, {step}, 77).converted(bf16);
+      const float* const from = parts.as<float>().data();
+      math->float_columns.add_parts(from, count, step, n, sums.as<float>().data());
+      math->half_columns.add_parts(from, count, step, n, halves.as<uint16_t>().data());
+      for (int64_t i = 0; i < step; ++i) {
+        float sum = from[i];
+        for (int64_t part = 1; part < count; ++part) sum += from[part * step + i];
+        if (i >= n) sum = 77;
+        const auto at = static_cast<size_t>(i);
+        CHECK((sums.as<float>()[at] == sum || (std::isnan(sum) && std::isnan(sums.as<float>()[at]))));
+        CHECK(halves.as<uint16_t>()[at] == float_to_bf16(sum));
+      }
+    }
 }
 
 TEST_CASE("products of bf16 agree with sums in f64") {

@@ -16,10 +16,16 @@ struct PageMath {
   void (*mix)(const float* weights, const T* values, int64_t row, int64_t width, int64_t count, float* sum);
 };
 
-/// Of numbers stored as T.
+/// Products with a matrix as it lies, in parts; of numbers stored as T.
 template <typename T>
-using ColumnsProduct = void (*)(const T* x, int64_t x_step, const T* w, int64_t w_step, float* y,
-                                int64_t y_step, int64_t m, int64_t k, int64_t n);
+struct ColumnsMath {
+  /// y(i, j) = Σ x(i, l) · w(l, j), each matrix with so many numbers from row to row; k > 0. The order of the
+  /// sums depends on k alone.
+  void (*product)(const T* x, int64_t x_step, const T* w, int64_t w_step, float* y, int64_t y_step, int64_t m,
+                  int64_t k, int64_t n);
+  /// y[i] = Σ parts[part · step + i], in order; of bf16 rounded to the nearest.
+  void (*add_parts)(const float* parts, int64_t count, int64_t step, int64_t n, T* y);
+};
 
 struct DecodeMath {
   const char* name;
@@ -31,16 +37,11 @@ struct DecodeMath {
   /// for it.
   void (*halves_product)(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k, int64_t n,
                          int64_t first, int64_t last);
-  /// y(i, j) = Σ x(i, l) · w(l, j), each matrix with so many numbers from row to row; k > 0. The order of the
-  /// sums depends on k alone.
-  ColumnsProduct<float> columns_product;
-  ColumnsProduct<uint16_t> halves_columns_product;
-  /// y[i] = Σ parts[part · step + i], in order; of bf16 rounded to the nearest.
-  void (*add_parts)(const float* parts, int64_t count, int64_t step, int64_t n, float* y);
-  void (*add_halves_parts)(const float* parts, int64_t count, int64_t step, int64_t n, uint16_t* y);
   /// Turns scores into exp(score · scale − the highest), and gives their sum. `count` > 0; up to the next
   /// multiple of 16 they are written to.
   float (*softmax)(float* scores, int64_t count, float scale);
+  ColumnsMath<float> float_columns;
+  ColumnsMath<uint16_t> half_columns;
   PageMath<float> floats;
   PageMath<uint16_t> halves;
 };

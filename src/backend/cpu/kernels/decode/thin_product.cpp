@@ -86,18 +86,11 @@ class ThinColumns : public ChunkedKernel {
   int64_t scratch_bytes() const override { return in_parts() ? segments_ * s_.m * pitch() * 4 : 0; }
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    float* const parts = in_parts() ? static_cast<float*>(scratch) : static_cast<float*>(results[0]);
     const DecodeMath& math = *decode_maths().front();
-    const int64_t row = chunk * s_.n, step = s_.m * pitch();
-    if (stage == 0 && s_.dtype == bf16)
-      multiply<uint16_t>(math.halves_columns_product, chunk, operands, parts);
-    else if (stage == 0)
-      multiply<float>(math.columns_product, chunk, operands, parts);
-    else if (s_.dtype == bf16)
-      math.add_halves_parts(parts + chunk * pitch(), segments_, step, s_.n,
-                            static_cast<uint16_t*>(results[0]) + row);
+    if (s_.dtype == bf16)
+      run<uint16_t>(math.half_columns, stage, chunk, operands, results[0], scratch);
     else
-      math.add_parts(parts + chunk * pitch(), segments_, step, s_.n, static_cast<float*>(results[0]) + row);
+      run<float>(math.float_columns, stage, chunk, operands, results[0], scratch);
   }
   std::string description() const override {
     return fmt::format("{} rows, the matrix read once, as it lies, {}, {} chunks", s_.m,
@@ -119,16 +112,21 @@ class ThinColumns : public ChunkedKernel {
   int64_t pitch() const { return in_parts() ? (s_.n + kLine - 1) / kLine * kLine + kLine : s_.n; }
 
   template <typename T>
-  void multiply(ColumnsProduct<T> product, int64_t chunk, void* const* operands, float* parts) const {
-    const int64_t row = chunk / strips_ * rows_, first = chunk % strips_ * columns_;
+  void run(const ColumnsMath<T>& math, int stage, int64_t chunk, void* const* operands, void* result,
+           void* scratch) const {
+    auto* const parts = static_cast<float*>(in_parts() ? scratch : result);
+    if (stage == 1)
+      return math.add_parts(parts + chunk * pitch(), segments_, s_.m * pitch(), s_.n,
+                            static_cast<T*>(result) + chunk * s_.n);
+    const int64_t part = chunk / strips_, row = part * rows_, first = chunk % strips_ * columns_;
     const int64_t last = std::min(first + columns_, s_.n),
                   step = std::min(columns_, kNearSums / s_.m / kLine * kLine);
     const auto* const x = static_cast<const T*>(operands[0]) + row;
     const auto* const w = static_cast<const T*>(operands[1]) + row * s_.n;
-    float* const y = parts + chunk / strips_ * s_.m * pitch();
+    float* const y = parts + part * s_.m * pitch();
     for (int64_t column = first; column < last; column += step)
-      product(x, s_.k, w + column, s_.n, y + column, pitch(), s_.m, std::min(rows_, s_.k - row),
-              std::min(step, last - column));
+      math.product(x, s_.k, w + column, s_.n, y + column, pitch(), s_.m, std::min(rows_, s_.k - row),
+                   std::min(step, last - column));
   }
 
   MatrixProduct s_;  // y[m, n] = x[m, k] · w[k, n]
