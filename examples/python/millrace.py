@@ -135,7 +135,12 @@ class _Prepared:
         return [array.copy() for array in self.outputs]
 
 
-class Session:
+class _Loaded:
+    def __reduce__(self):
+        raise TypeError("a loaded model is neither copied nor pickled")  # two would free the same
+
+
+class Session(_Loaded):
     """A model that is there to be run."""
 
     def __init__(self, path, precision=None, executables=0):
@@ -262,7 +267,7 @@ def _ids(given):
     return numpy.ascontiguousarray(_as_type(array, numpy.dtype(numpy.int32)))
 
 
-class Decoder:
+class Decoder(_Loaded):
     """Sequences of tokens that grow, of which a model tells what comes next; for one thread at a time.
 
         decoder = millrace.Decoder("gpt2.onnx")
@@ -307,15 +312,17 @@ class Decoder:
     def generate(self, tokens, count, row=0, stop=(), **options):
         """Up to `count` ids behind these, one by one, until one of `stop` or the row is full; options: of
         sample(). The last one is not in the row: who goes on there begins with it."""
-        all_of_them = list(tokens)
-        sample([0], all_of_them, **options)  # wrong ones are said before the row has anything
+        tokens = list(tokens)
+        there = tokens if "repetition" in options else []
+        sample([0], there, **options)  # wrong ones are said before the row has anything
         if count <= 0:
             return
-        (logits,) = self.step({row: all_of_them})
+        (logits,) = self.step({row: tokens})
         for place in range(count):
-            token = sample(logits, all_of_them, place=place, **options)
+            token = sample(logits, there, place=place, **options)
             yield token
-            all_of_them.append(token)
+            if there:
+                there.append(token)
             if token in stop or place + 1 == count or self.length(row) == self.longest:
                 return
             (logits,) = self.step({row: [token]})

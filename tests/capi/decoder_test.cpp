@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <string>
 
+#include <millrace/decoder.h>
 #include <millrace/millrace.h>
 
 namespace {
@@ -53,6 +54,13 @@ TEST_CASE("a program in C chooses tokens as the decoder of C++ does") {
     CHECK((token == 1 || token == 2));
   }
   CHECK((first && second));
+  const float many[] = {0, 1, 0.9F, 0.5F, 0.2F, 1.1F, -1, 0.7F};
+  for (uint64_t i = 0; i < 60; ++i) {  // each option makes a difference to some of these
+    options = {sizeof options, 0.8, static_cast<int64_t>(i % 7), i % 3 == 0 ? 0 : 0.6, 1.5, i % 5};
+    REQUIRE(millrace_sample(many, 8, there, 1, &options, i % 4, i % 11, &token) == MILLRACE_OK);
+    const millrace::SampleOptions same{0.8, options.top_k, i % 3 == 0 ? 1 : 0.6, 1.5, options.seed};
+    CHECK(token == millrace::sample_token(many, there, same, i % 4, i % 11));
+  }
   options.temperature = -1;
   CHECK(millrace_sample(logits, 4, nullptr, 0, &options, 0, 0, &token) == MILLRACE_INPUT_ERROR);
   CHECK(millrace_sample(logits, 0, nullptr, 0, nullptr, 0, 0, &token) == MILLRACE_BAD_ARGUMENT);

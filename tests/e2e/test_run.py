@@ -216,7 +216,7 @@ def test_texts_are_gone_on_with_from_python_and_c(desk, prefix):
     right = followed(session, [116, 104, 101], 30)
     assert list(map(int, first.split())) == right[:10] and 0 <= int(drawn) < 256
     program = """
-import millrace, numpy
+import copy, millrace, numpy
 decoder = millrace.Decoder("play.onnx", rows=3, longest=64)
 assert (decoder.rows, decoder.longest, decoder.capacity, decoder.vocabulary) == (3, 64, 192, 256)
 both = decoder.step({2: numpy.array([116, 104, 101]), 0: (120,)})
@@ -241,6 +241,15 @@ assert decoder.length() == 0 and list(decoder.generate([1, 2], 0)) == [] and dec
 try: millrace.sample(decoder.step({0: [1], 1: [2]}))
 except TypeError as e: assert "(2, 256)" in str(e)
 else: assert False
+for broken in (lambda: copy.copy(decoder), lambda: copy.copy(millrace.Session("model.onnx"))):
+    try: broken()
+    except TypeError as e: assert "neither copied" in str(e)
+    else: assert False
+assert millrace.Decoder("play.onnx", rows=2, longest=64, memory=6144).capacity < 128
+ids = numpy.zeros(1, numpy.int32)
+for address, count in ((ids.ctypes.data, -1), (None, 1)):
+    assert millrace.library.millrace_decoder_step(decoder._decoder, millrace.NewTokens(0, address, count), 1, numpy.zeros(256, numpy.float32).ctypes.data) == 1
+assert millrace.library.millrace_decoder_step(decoder._decoder, None, 1, ids.ctypes.data) == 1
 for wrong in (dict(path="none.onnx"), dict(path="play.onnx", precision="int4"), dict(path="play.onnx", rows=-1), dict(path="model.onnx")):
     try: millrace.Decoder(**wrong)
     except millrace.Error as e: print(e)
