@@ -1,5 +1,6 @@
 #include "backend/cpu/kernels/decode/decode_math.h"
 
+#include <bit>
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -91,10 +92,10 @@ TEST_CASE("parts are added in order, and in bf16 rounded to the nearest, as one 
   const int64_t n = 37, step = 40;
   Array parts = random_array({f32, {3, step}}, 4);
   // Ties to even, up and down; what is no number, infinite, and becomes infinite by rounding.
-  const float odd[] = {0x1.01p0F, 0x1.03p0F,   -0x1.01p0F,    NAN,   INFINITY,
-                       -INFINITY, 0x1.ffp127F, 0x1.010002p0F, 1e-40F};
-  for (const int64_t first : {0, 28})  // within whole vectors, and behind them
-    for (int64_t i = 0; i < 9; ++i)
+  const float odd[] = {0x1.01p0F, 0x1.03p0F, -0x1.01p0F,  NAN,           std::bit_cast<float>(0x7fffffffU),
+                       INFINITY,  -INFINITY, 0x1.ffp127F, 0x1.010002p0F, 1e-40F};
+  for (const int64_t first : {0, 27})  // within whole vectors, and behind them
+    for (int64_t i = 0; i < 10; ++i)
       for (int64_t part = 0; part < 3; ++part) parts.set(part * step + first + i, part == 0 ? odd[i] : 0);
   for (const DecodeMath* math : decode_maths())
     for (const int64_t count : {1, 3}) {
