@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,13 +82,14 @@ class Attributes {
   const Shape& shape(std::string_view name) const { return get<Shape>(name); }
   DType dtype(std::string_view name) const { return get<DType>(name); }
 
-  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
+  const std::vector<std::pair<std::string, Attribute>>& items() const;
   bool operator==(const Attributes& other) const;
 
  private:
   const Attribute& require(std::string_view name) const;
   [[noreturn]] static void wrong_kind(std::string_view name);
-  std::vector<std::pair<std::string, Attribute>> items_;
+  // Copies share it until one of them changes; null: none.
+  std::shared_ptr<std::vector<std::pair<std::string, Attribute>>> items_;
 };
 
 }  // namespace millrace

@@ -30,9 +30,44 @@ enum class Phase : uint8_t { forward, backward, update };
 /// "forward", "backward", "update"
 std::string_view phase_name(Phase phase);
 
+/// A name whose copies are one text in memory, as passes copy nodes far more often than anyone names one.
+class SharedName {
+ public:
+  SharedName() = default;
+  SharedName(std::string name)  // NOLINT: converts
+      : text_(name.empty() ? nullptr : std::make_shared<const std::string>(std::move(name))) {}
+  const std::string& str() const;
+  operator const std::string&() const { return str(); }  // NOLINT: converts
+  bool empty() const { return !text_; }
+  bool operator==(const SharedName& other) const { return text_ == other.text_ || str() == other.str(); }
+  bool operator==(std::string_view other) const { return str() == other; }
+
+ private:
+  std::shared_ptr<const std::string> text_;  // null: empty
+};
+
+/// The types of a node's results: a list, copies of which are one in memory.
+class ResultTypes {
+ public:
+  ResultTypes() = default;
+  ResultTypes(std::vector<Type> types)  // NOLINT: converts
+      : types_(std::make_shared<const std::vector<Type>>(std::move(types))) {}
+  const std::vector<Type>& list() const;
+  operator const std::vector<Type>&() const { return list(); }  // NOLINT: converts
+  const Type& operator[](size_t i) const { return (*types_)[i]; }
+  size_t size() const { return types_ ? types_->size() : 0; }
+  bool empty() const { return size() == 0; }
+  std::vector<Type>::const_iterator begin() const { return list().begin(); }
+  std::vector<Type>::const_iterator end() const { return list().end(); }
+  bool operator==(const ResultTypes& other) const { return types_ == other.types_ || list() == other.list(); }
+
+ private:
+  std::shared_ptr<const std::vector<Type>> types_;  // null: empty
+};
+
 /// Where a node comes from. Passes hand it on; it means nothing to what is computed.
 struct Origin {
-  std::string layer;  // its location, for messages alone: "blocks.0.conv1", or the place of the call
+  SharedName layer;  // its location, for messages alone: "blocks.0.conv1", or the place of the call
   /// It is the place of a call in C++ ("demo.cpp:12"), in no layer: a loss's, for one. Known where a graph is
   /// captured and to what is derived from that; text does not keep it, and equality does not ask.
   bool call = false;
@@ -42,8 +77,8 @@ struct Origin {
 
   Origin() = default;
   Origin(std::string name, Phase part = Phase::forward)
-      : layer(std::move(name)), phase(part) {}  // NOLINT: converts
-  Origin(const char* name) : layer(name) {}     // NOLINT
+      : layer(std::move(name)), phase(part) {}            // NOLINT: converts
+  Origin(const char* name) : layer(std::string(name)) {}  // NOLINT
   bool operator==(const Origin& other) const {
     return layer == other.layer && phase == other.phase && again == other.again;
   }
@@ -61,7 +96,7 @@ struct Origin {
     return copy;
   }
   /// For people: "blocks.0.conv1", "blocks.0.conv1, again".
-  std::string place() const { return again ? layer + ", again" : layer; }
+  std::string place() const { return again ? layer.str() + ", again" : layer.str(); }
   /// The place and "(backward)"; the forward phase is not printed.
   std::string str() const;
 };
@@ -71,7 +106,7 @@ struct Node {
   const Operator* op = nullptr;
   std::vector<Value> operands;
   Attributes attributes;
-  std::vector<Type> types;  // of the results
+  ResultTypes types;
   std::shared_ptr<const Graph>
       body;  // composites: what the node means, in simpler operators; loops: one step; branches: both
   Origin origin;
@@ -137,9 +172,6 @@ class Graph {
   /// Parses str()'s form; throws InputError with the line.
   static Graph parse(std::string_view text);
   bool operator==(const Graph& other) const;
-  /// Whether it is a copy of the other, and neither has changed since: they share all nodes but inputs.
-  /// Cheap.
-  bool is_copy_of(const Graph& other) const;
 
  private:
   Value append(Node node);

@@ -69,8 +69,8 @@ struct Pass {
   Graph (*run)(const Graph& graph, const PassContext& context) = nullptr;
 };
 
-/// Adds a pass to those of the library; programs that were compiled before did without. Graphs are verified
-/// behind it: what it gives must have the inputs and outputs that it was given. MILLRACE_DISABLE=name
+/// Adds a pass to those of the library; programs that were compiled before did without. What it
+/// gives must have the inputs and outputs that it was given. MILLRACE_DISABLE=name
 /// switches it off. InputError when its name is taken, or `doc` or `run` is missing.
 const Pass& register_pass(const Pass& pass);
 

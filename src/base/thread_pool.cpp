@@ -87,8 +87,10 @@ void use_cpus(int cpus) { cpus_asked_for = cpus; }
 int available_cpus() {
   if (const int asked = cpus_asked_for; asked > 0) return asked;
   cpu_set_t set;
-  int cpus = static_cast<int>(std::thread::hardware_concurrency());
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = CPU_COUNT(&set);
+  // The second one reads files.
+  int cpus = sched_getaffinity(0, sizeof set, &set) == 0
+                 ? CPU_COUNT(&set)
+                 : static_cast<int>(std::thread::hardware_concurrency());
   static const double quota = cgroup_cpus("/sys/fs/cgroup", "/proc/self/cgroup");
   if (quota > 0) cpus = std::min(cpus, static_cast<int>(std::ceil(quota)));
   return std::max(cpus, 1);

@@ -39,7 +39,7 @@ std::vector<std::string> weights_that_are_constants(const Recorded& recorded, in
     for (const Value& operand : node.operands) {
       const Shape& shape = graph.type(operand).shape;
       if (constant[static_cast<size_t>(operand.node)] && shape[0].size() != rows)
-        found.insert(node.origin.layer.empty() ? std::string(node.op->name) : node.origin.layer);
+        found.insert(node.origin.layer.empty() ? std::string(node.op->name) : node.origin.layer.str());
     }
   }
   return {found.begin(), found.end()};

@@ -81,17 +81,24 @@ Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> 
   for (const auto& [name, value] : items) set(name, value);
 }
 
+const std::vector<std::pair<std::string, Attribute>>& Attributes::items() const {
+  static const std::vector<std::pair<std::string, Attribute>> none;
+  return items_ ? *items_ : none;
+}
+
 void Attributes::set(std::string name, Attribute value) {
-  const auto at = std::lower_bound(items_.begin(), items_.end(), name,
+  if (!items_ || items_.use_count() > 1)
+    items_ = std::make_shared<std::vector<std::pair<std::string, Attribute>>>(items());
+  const auto at = std::lower_bound(items_->begin(), items_->end(), name,
                                    [](const auto& item, const std::string& key) { return item.first < key; });
-  if (at != items_.end() && at->first == name)
+  if (at != items_->end() && at->first == name)
     at->second = std::move(value);
   else
-    items_.insert(at, {std::move(name), std::move(value)});
+    items_->insert(at, {std::move(name), std::move(value)});
 }
 
 const Attribute* Attributes::find(std::string_view name) const {
-  for (const auto& item : items_)
+  for (const auto& item : items())
     if (item.first == name) return &item.second;
   return nullptr;
 }
@@ -107,8 +114,9 @@ void Attributes::wrong_kind(std::string_view name) {
 }
 
 bool Attributes::operator==(const Attributes& other) const {
+  if (items_ == other.items_) return true;
   return std::equal(
-      items_.begin(), items_.end(), other.items_.begin(), other.items_.end(),
+      items().begin(), items().end(), other.items().begin(), other.items().end(),
       [](const auto& a, const auto& b) { return a.first == b.first && equal(a.second, b.second); });
 }
 

@@ -82,6 +82,16 @@ std::string_view phase_name(Phase phase) {
   return "";
 }
 
+const std::string& SharedName::str() const {
+  static const std::string none;
+  return text_ ? *text_ : none;
+}
+
+const std::vector<Type>& ResultTypes::list() const {
+  static const std::vector<Type> none;
+  return types_ ? *types_ : none;
+}
+
 std::string Origin::str() const {
   if (phase == Phase::forward) return place();
   return fmt::format("{}{}({})", place(), layer.empty() ? "" : " ", phase_name(phase));
@@ -97,7 +107,7 @@ Value Graph::input(std::string name, Type type) {
   Node node;
   if (const std::string fault = type.fault(); !fault.empty()) fail<TypeError>("input '{}': {}", name, fault);
   node.op = &op;
-  node.types = {std::move(type)};
+  node.types = std::vector<Type>{std::move(type)};
   const Value value = append(std::move(node));
   inputs_.push_back(value);
   input_names_.push_back(std::move(name));
@@ -300,15 +310,6 @@ bool Graph::operator==(const Graph& other) const {
       return false;
   }
   return true;
-}
-
-bool Graph::is_copy_of(const Graph& other) const {
-  const auto same = [](const auto& a, const auto& b) {
-    return a == b || (a->op == b->op && a->op->op_class == OpClass::input && a->types == b->types);
-  };
-  return std::equal(nodes_.begin(), nodes_.end(), other.nodes_.begin(), other.nodes_.end(), same) &&
-         inputs_ == other.inputs_ && outputs_ == other.outputs_ && input_names_ == other.input_names_ &&
-         output_names_ == other.output_names_;
 }
 
 Rewriter::Rewriter(const Graph& from) : from_(from) {

@@ -100,7 +100,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
       attributes += (attributes.empty() ? " {" : ", ") + name + "=" + std::visit(AttributeText{}, value);
     out += attributes.empty() ? " : " : attributes + "} : ";
     for (size_t r = 0; r < node.types.size(); ++r) out += (r ? ", " : "") + node.types[r].str();
-    if (node.origin != Origin()) out += " @" + in_quotes(node.origin.layer);
+    if (node.origin != Origin()) out += " @" + in_quotes(node.origin.layer.str());
     if (node.origin.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.origin.phase));
     if (node.origin.again) out += " again";
     if (node.op->takes_body()) {

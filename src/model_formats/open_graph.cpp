@@ -260,8 +260,8 @@ std::string why_different(const std::vector<Bindings>& sizes, const std::vector<
     if (first.origin.layer.empty()) break;
     return why + (same
                       ? fmt::format(": how large '{}' is, follows from them by more than a product and a sum",
-                                    first.origin.layer)
-                      : fmt::format(": '{}' is computed in another way for some", first.origin.layer));
+                                    first.origin.layer.str())
+                      : fmt::format(": '{}' is computed in another way for some", first.origin.layer.str()));
   }
   return why;
 }

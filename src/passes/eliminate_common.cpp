@@ -7,16 +7,12 @@
 
 #include <millrace/operator.h>
 
+#include "ir/node_key.h"
 #include "passes/pass.h"
 #include "target/shared_constants.h"
 
 namespace millrace {
 namespace {
-
-template <typename T>
-void append(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 /// Where constants lie, one place for all that are equal. Hashing weights would cost more than it finds: only
 /// those are compared whole of which some bytes are the same.
@@ -43,42 +39,6 @@ class Constants {
   std::map<std::pair<std::string, Digest>, const void*> late_;  // by types
 };
 
-void append(std::string& key, const Attribute& attribute, Constants& constants) {
-  append(key, attribute.index());
-  std::visit(
-      [&](const auto& value) {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::string>) {
-          key += value;
-        } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
-          for (int64_t v : value) append(key, v);
-        } else if constexpr (std::is_same_v<T, DType>) {
-          key += value.name();
-        } else if constexpr (std::is_same_v<T, Shape>) {
-          key += value.str();
-        } else if constexpr (std::is_same_v<T, Array>) {
-          key += value.type().str();
-          if (value.bytes() < 4096)
-            key.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
-          else
-            append(key, constants.place_of(value));
-        } else {
-          append(key, value);
-        }
-      },
-      attribute);
-  key += ';';
-}
-
-/// Equal keys: equal nodes. Operands are those of the new graph.
-std::string key_of(const Node& node, const std::vector<Value>& operands, Constants& constants) {
-  std::string key(node.op->name);
-  key += '(';
-  for (const Value& operand : operands) append(key, operand);
-  for (const auto& [name, value] : node.attributes.items()) append(key, value, constants);
-  return key;
-}
-
 }  // namespace
 
 // Nodes with equal operator, operands and attributes are computed once. Random operators differ by their
@@ -87,10 +47,17 @@ Graph eliminate_common(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
   std::unordered_map<std::string, Value> seen;
   Constants constants;
+  const ArrayKey array_key = [&](std::string& key, const Array& array) {
+    constexpr int64_t few = 4096;  // bytes
+    if (array.bytes() < few) return append_elements(key, array);
+    append_key(key, array.type());
+    append_bytes(key, constants.place_of(array));
+  };
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     if (node.op->takes_body()) return false;  // bodies made by passes are not compared
-    std::string key = key_of(node, rewrite.mapped(node.operands), constants);
+    std::string key;
+    append_key(key, node, rewrite.mapped(node.operands), array_key);
     const auto it = seen.find(key);
     if (it == seen.end()) {
       rewrite.copy(i);

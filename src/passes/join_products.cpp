@@ -178,11 +178,11 @@ class Joiner {
 
   void emit_joined(const Siblings& siblings) {
     const Origin& first = graph_.node(siblings.products.front()).origin;
-    std::string layer = first.layer;
+    std::string layer = first.layer.str();
     std::vector<Value> parts;
     emit(common(siblings).node);
     for (const int i : siblings.products) {
-      layer = common_layer(layer, graph_.node(i).origin.layer);
+      layer = common_layer(layer, graph_.node(i).origin.layer.str());
       emit(own(siblings, i).node);
       parts.push_back(rewrite_[own(siblings, i)]);
     }

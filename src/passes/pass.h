@@ -39,7 +39,7 @@ inline constexpr const char *kJoined = "rewritten", *kWide = "f32";
 
 /// The passes in the order they run on a specialised graph.
 Registry<Pass>& passes();
-/// Runs the passes, verifying the graph after each; each is applied to the bodies of loops first. The
+/// Runs the passes and verifies what they give; each is applied to the bodies of loops first. The
 /// environment variable MILLRACE_DISABLE=fuse,add-zero switches passes and rules off (an unknown name throws
 /// InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error. `report` gets each
 /// pass that ran.

@@ -249,7 +249,7 @@ void refuse_too_large(const Task& task, const Graph& graph) {
     for (const Type& type : node.types) {
       const Type whole = {type.dtype, type.shape.specialise(batch)};
       if (!whole.shape.is_static() || bytes_of(whole) <= memory) continue;
-      const std::string layer = layer_text(task, node.origin.layer);
+      const std::string layer = layer_text(task, node.origin.layer.str());
       fail<InputError>(
           "{} makes {} of {}, of a batch of {}, and this machine has {}: take a smaller layer, or batch",
           layer.empty() ? model_text(task) : layer, gigabytes(bytes_of(whole)), whole.shape.str(),
@@ -302,7 +302,7 @@ void refuse_large_step(const Task& task) {
       bytes += width * bytes_of(whole);
       if (width * bytes_of(whole) <= largest) continue;
       largest = width * bytes_of(whole);
-      layer = layer_text(task, node.origin.layer);
+      layer = layer_text(task, node.origin.layer.str());
     }
   }
   const auto memory = static_cast<double>(machine_memory());

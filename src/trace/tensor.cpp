@@ -237,7 +237,7 @@ std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> op
   std::vector<Type> types;
   for (const Tensor& operand : operands) {
     if (!operand.defined())
-      fail<TypeError>("{}: operand {} of {} has no value", node->origin.layer, types.size(), op.name);
+      fail<TypeError>("{}: operand {} of {} has no value", node->origin.layer.str(), types.size(), op.name);
     types.push_back(operand.type());
   }
   const TypeContext context{op, types, attributes, node->origin, body.get()};

@@ -54,3 +54,20 @@ TEST_CASE("a declared attribute says why it cannot be a value") {
   CHECK(dtype.fault(i8) == "must be one of bf16, f64, not 'i8'");
   CHECK(AttributeSpec("to", AttributeType::dtype, "").fault(Shape{1}) == "must be a dtype, not a shape");
 }
+
+TEST_CASE("a copy of attributes changes alone") {
+  Attributes first = {{"axis", int64_t{1}}, {"keep", true}};
+  Attributes second = first;
+  const Attributes third = second;
+  second.set("axis", int64_t{2});
+  second.set("limit", 0.5);
+  CHECK(first.integer("axis") == 1);
+  CHECK(first == third);
+  CHECK_FALSE(first.find("limit"));
+  CHECK(second.integer("axis") == 2);
+  CHECK(second.number("limit") == 0.5);
+  CHECK_FALSE(first == second);
+  first = {};
+  CHECK(first.items().empty());
+  CHECK(third.flag("keep"));
+}

@@ -149,7 +149,11 @@ TEST_CASE("the verifier finds what a pass could break") {
   finds([](Node& n) { n.op = nullptr; }, "node 1 has no operator");
   finds([](Node& n) { n.operands[0].node = 2; }, "node 1 (sum) uses a later value");
   finds([](Node& n) { n.operands[0].output = 1; }, "node 1 (sum) uses result 1 of input");
-  finds([](Node& n) { n.types[0].dtype = f64; }, "node 1 (sum) has types f64[2], its rule gives f32[2]");
+  finds(
+      [](Node& n) {
+        n.types = std::vector<Type>{{f64, {2}}};
+      },
+      "node 1 (sum) has types f64[2], its rule gives f32[2]");
   finds([](Node& n) { n.attributes.set("keep_dims", true); }, "its rule gives f32[2, 1]");
   finds([](Node& n) { n.attributes = {}; }, "node 1 (sum) lacks the attribute 'axes'");
   finds([](Node& n) { n.attributes.set("axes", int64_t{1}); },
@@ -158,7 +162,7 @@ TEST_CASE("the verifier finds what a pass could break") {
         "node 1 (sum) has attributes that its operator does not declare");
   finds(
       [](Node& n) {
-        if (n.body) n.types[0].shape = {6};
+        if (n.body) n.types = std::vector<Type>{{f32, {6}}};
       },
       "node 2 (fused): type of body output 0");
   finds(
@@ -168,7 +172,7 @@ TEST_CASE("the verifier finds what a pass could break") {
       "node 2 (fused) and its body differ");
   finds(
       [](Node& n) {
-        if (n.body) n.types.clear();
+        if (n.body) n.types = {};
       },
       "node 2 (fused) and its body differ");
 }
@@ -205,9 +209,7 @@ TEST_CASE("a graph that has a constant with another keeps its elements where the
   const Value constant = graph.scalar(f32, 7);
   graph.set_outputs({constant});
   Graph other = graph;
-  CHECK(other.is_copy_of(graph));
   other.drop_elements(constant.node);
-  CHECK_FALSE(other.is_copy_of(graph));
   CHECK(other.constant_value(constant)->empty());
   CHECK(graph.constant_value(constant)->at(0) == 7);
 }

@@ -234,7 +234,7 @@ TEST_CASE("a program's own operators are fused, and stored with as few bits as t
     CHECK(operators(lowered).find(std::string("fused input ")) != std::string::npos);
     for (int i = 0; i < lowered.size(); ++i) {
       const Node& node = lowered.node(i);
-      if (node.body && operators(*node.body).find(name) != std::string::npos) return node.types;
+      if (node.body && operators(*node.body).find(name) != std::string::npos) return node.types.list();
     }
     return std::vector<Type>{};
   };

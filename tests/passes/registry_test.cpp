@@ -210,7 +210,7 @@ Graph spoil(const Graph& given, const PassContext&) {
   Graph graph = given;
   if (!spoils) return graph;
   const Value unused = graph.add("neg", {graph.outputs()[0]});
-  const_cast<Node&>(graph.node(unused)).types[0].dtype = f64;
+  const_cast<Node&>(graph.node(unused)).types = std::vector<Type>{{f64, {2}}};
   return graph;
 }
 
@@ -219,7 +219,7 @@ Graph spoil(const Graph& given, const PassContext&) {
 TEST_CASE("a graph that a pass spoils is not compiled") {
   Graph graph;
   graph.set_outputs({graph.add("neg", {graph.input("x", {f32, {2}})})});
-  register_pass({.name = "test-spoil", .doc = "a node of a wrong type", .place = 15, .run = spoil});
+  register_pass({.name = "test-spoil", .doc = "a node of a wrong type", .place = 900, .run = spoil});
   (void)Program::compile(graph);
   spoils = true;
   CHECK_THROWS_WITH_AS(Program::compile(graph), doctest::Contains("its rule gives f32[2]"), InternalError);

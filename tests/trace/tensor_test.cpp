@@ -105,7 +105,7 @@ TEST_CASE("operations know a call's place from a layer's name, whatever it looks
   int calls[3] = {}, layers[3] = {};  // of each phase
   for (int i = 0; i < graph.size(); ++i) {
     const Origin& origin = graph.node(i).origin;
-    CHECK(origin.call == origin.layer.starts_with("tensor_test.cpp:"));
+    CHECK(origin.call == origin.layer.str().starts_with("tensor_test.cpp:"));
     CHECK(origin.repeated(Phase::backward).call == origin.call);
     calls[static_cast<int>(origin.phase)] += origin.call;
     layers[static_cast<int>(origin.phase)] += origin.layer == "model.cpp:7";

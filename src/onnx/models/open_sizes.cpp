@@ -110,7 +110,7 @@ class Merge {
       else
         added = graph.add(*one.op, operands, std::move(attributes));
     } catch (const TypeError& error) {
-      fail<InputError>("{}: it cannot be had for any {}: {}", one.origin.layer, names(), error.what());
+      fail<InputError>("{}: it cannot be had for any {}: {}", one.origin.layer.str(), names(), error.what());
     }
     for (size_t r = 0; r < one.types.size(); ++r) {
       const Shape wanted = merged(one.types[r].shape, other.types[r].shape, index);
@@ -169,7 +169,7 @@ class Merge {
     const Origin& place = a_.node(index).origin;
     fail<InputError>(
         "{}: what is computed there follows from {} in a way that a graph of any such size cannot say",
-        place.empty() ? "a node" : "the node '" + place.layer + "'", names());
+        place.empty() ? "a node" : "the node '" + place.layer.str() + "'", names());
   }
 
   const Graph &a_, &b_;

@@ -15,12 +15,6 @@
 namespace millrace::codegen {
 namespace {
 
-/// The node as a graph: a fused node's own body, or a graph of the node alone.
-std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
-  if (node.op->op_class == OpClass::group) return node.body;
-  return std::make_shared<const Graph>(alone(graph, node));
-}
-
 /// A dimension that joins or padding cut into equal parts. The nest runs over one part and computes all of
 /// them at each point, so that every part's conditions are known when it is compiled.
 struct Parts {
@@ -335,6 +329,11 @@ std::optional<std::string> why_not_lower(const Node& node) {
   for (int i = 0; i < node.body->size(); ++i)
     if (auto why = why_not_node(node.body->node(i))) return why;
   return std::nullopt;
+}
+
+std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
+  if (node.op->op_class == OpClass::group) return node.body;
+  return std::make_shared<const Graph>(alone(graph, node));
 }
 
 Group lower(const KernelRequest& request) {

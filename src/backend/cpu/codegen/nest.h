@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,6 +100,9 @@ std::optional<std::string> why_not_lower(const Node& node);
 
 /// The iteration space of a node that lowering takes.
 const Shape& space_of(const Graph& graph, const Node& node, int result = 0);
+
+/// A node as a graph: a fused one's own body, or a graph of the node alone.
+std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node);
 
 /// Lowers a node (a `fused` body or a lone primitive). Buffers: operands, results, then constants. Dimensions
 /// are the logical ones of the iteration space; schedule() orders them.
