@@ -9,11 +9,28 @@ using namespace millrace;
 
 namespace {
 
-/// A constant: ONNX's Range counts in one dimension only.
-std::vector<std::string> as_constant(const OnnxCall& c) {
+/// By ONNX's Range, which counts in one dimension only.
+std::vector<std::string> as_range(const OnnxCall& c) {
   const Type& type = c.node.types[0];
-  if (!type.shape.is_static())
-    fail<InputError>("iota of shape {} cannot be exported: its sizes must be numbers", type.shape.str());
+  const int axis = ops::axis_of(c.attributes(), type.shape.rank());
+  const auto scalar = [&](int64_t number) {
+    Array array(i64, {});
+    array.set_int(0, number);
+    return c.onnx.constant(array);
+  };
+  const std::string size = c.onnx.node("Squeeze", {c.onnx.shape_of({type.shape[axis]}), c.onnx.ints({0})});
+  const std::string count = c.onnx.node("Range", {scalar(0), size, scalar(1)});
+  std::vector<int64_t> along(type.shape.size(), 1);
+  along[axis] = -1;
+  const std::string placed = c.onnx.node("Reshape", {count, c.onnx.ints(along)});
+  const std::string whole = c.onnx.node("Expand", {placed, c.onnx.shape_of(type.shape)});
+  return c.one("Cast", {whole}, {{"to", c.onnx.data_type(type.dtype)}});
+}
+
+/// Of known sizes it is a constant.
+std::vector<std::string> as_onnx(const OnnxCall& c) {
+  const Type& type = c.node.types[0];
+  if (!type.shape.is_static()) return as_range(c);
   const auto counted = static_cast<size_t>(ops::axis_of(c.attributes(), type.shape.rank()));
   int64_t inner = 1;
   for (size_t d = counted + 1; d < type.shape.size(); ++d) inner *= type.shape[d].size();
@@ -52,6 +69,6 @@ MILLRACE_OPERATOR(iota) {
   for (const int64_t count : {0, 1}) op.samples.push_back({.attributes = {{"shape", Shape{count}}}});
   op.samples.push_back({.attributes = {{"shape", Shape{300}}, {"dtype", u8}}, .note = "wraps"});
   op.repeat = Repeat::free;
-  op.onnx_rule = as_constant;
+  op.onnx_rule = as_onnx;
   return op;
 }

@@ -53,15 +53,16 @@ Graph eliminate_common(const Graph& graph, const PassContext&) {
     append_key(key, array.type());
     append_bytes(key, constants.place_of(array));
   };
+  std::string key;
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     if (node.op->takes_body()) return false;  // bodies made by passes are not compared
-    std::string key;
+    key.clear();
     append_key(key, node, rewrite.mapped(node.operands), array_key);
     const auto it = seen.find(key);
     if (it == seen.end()) {
       rewrite.copy(i);
-      seen.emplace(std::move(key), rewrite[{i, 0}]);
+      seen.emplace(key, rewrite[{i, 0}]);
     } else {
       rewrite.set_all(i, it->second);
     }

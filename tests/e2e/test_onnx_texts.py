@@ -37,9 +37,10 @@ log_every = 1
 ROWS, WIDTH = 256, 12
 
 
-def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64, head=True):
+def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64, head=True, looked_up=False):
     """As exporters write it: numbers of places are a buffer that is cut by the length, hidden states are
-    averaged where the mask says so, and scores of places by a Reshape of sizes."""
+    averaged where the mask says so, and scores of places by a Reshape of sizes. `looked_up`: the mask is
+    found by the numbers of the row and of the place, as Transformers does."""
     draw = np.random.default_rng(5)
     weights = {
         "words": draw.normal(0, 0.5, (rows, WIDTH)),
@@ -79,8 +80,20 @@ def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), 
         result = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "n", WIDTH])
         init = [each for each in init if "head." not in each.name]
     elif "attention_mask" in inputs:
+        if looked_up:
+            init += [numpy_helper.from_array(np.array(number, np.int64), name) for name, number in (("nought", 0), ("step", 1))]
+            nodes.append(node("Concat", ["count", "length"], ["all"], axis=0))
+            for axis, name in enumerate(("count", "length")):
+                nodes += [
+                    node("Squeeze", [name, "zero"], [f"{name}.end"]),
+                    node("Range", ["nought", f"{name}.end", "step"], [f"{name}.all"]),
+                    node("Unsqueeze", [f"{name}.all", "zero" if axis else "one"], [f"{name}.along"]),
+                    node("Expand", [f"{name}.along", "all"], [f"{name}.each"]),
+                    node("Unsqueeze", [f"{name}.each", "two"], [f"{name}.index"]),
+                ]
+            nodes += [node("Concat", ["count.index", "length.index"], ["index"], axis=2), node("GatherND", ["attention_mask", "index"], ["found"])]
         nodes += [
-            node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT),
+            node("Cast", ["found" if looked_up else "attention_mask"], ["m"], to=TensorProto.FLOAT),
             node("Unsqueeze", ["m", "two"], ["m3"]),
             node("Mul", ["x", "m3"], ["there"]),
             node("ReduceSum", ["there", "one"], ["sum"], keepdims=0),
@@ -171,8 +184,9 @@ def test_masked_tokens(millrace, tmp_path):
     assert "rows of several texts" in refused.stderr
 
 
-def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path):
-    prepare(tmp_path)
+@pytest.mark.parametrize("looked_up", [False, True])
+def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path, looked_up):
+    prepare(tmp_path, looked_up=looked_up)
     millrace("train", "recipe.toml", "--out", "whole", cwd=tmp_path)
     millrace("train", "recipe.toml", "--out", "part", cwd=tmp_path)
     for file in (tmp_path / "part/checkpoints").iterdir():

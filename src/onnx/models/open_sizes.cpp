@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include <millrace/error.h>
 #include <millrace/operator.h>
@@ -144,19 +146,98 @@ class Merge {
     depends(index);
   }
 
-  /// Constants of sizes that are open hold one number.
+  /// Constants that differ are a size, or count along what is open.
   Value merged(const Array& one, const Array& other, int index) {
     Graph& graph = map_.graph();
-    if (one.type() == other.type()) {
-      if (one.bytes() != 0 && std::memcmp(one.data(), other.data(), one.bytes()) != 0) depends(index);
-      return graph.constant(one);
-    }
+    if (one.type() == other.type() && one.identical(other)) return graph.constant(one);
     if (one.dtype() != other.dtype() || one.count() == 0 || other.count() == 0) depends(index);
+    if (one.type() == other.type()) return sizes_themselves(one, other, index);
+    return counted(one, other, merged(one.shape(), other.shape(), index), index);
+  }
+
+  /// Whole numbers, of which some are sizes, as the number of ones along them: a graph has sizes in shapes
+  /// alone.
+  Value sizes_themselves(const Array& one, const Array& other, int index) {
+    constexpr int64_t most = 16;
+    if (one.count() > most || one.dtype().is_bool()) depends(index);
+    const auto whole = [&](double number) {
+      if (!(std::abs(number) < 1e15) || number != std::floor(number)) depends(index);
+      return static_cast<int64_t>(number);
+    };
+    ops::Build b(map_.graph());
+    std::vector<Value> numbers;
+    for (int64_t i = 0; i < one.count(); ++i) {
+      const Dim size = merged(whole(one.at(i)), whole(other.at(i)), index);
+      const double each = size.is_static() ? static_cast<double>(size.size()) : 1;
+      const Value ones = b.broadcast(b.scalar(one.dtype(), each), {size.is_static() ? Dim(1) : size});
+      numbers.push_back(b.sum(ones, {0}, true));
+    }
+    return b.reshape(map_.graph().add("concat", numbers, {{"axis", int64_t{0}}}), one.shape());
+  }
+
+  /// Along each axis that is open the numbers grow by steps of one size (none, mostly), which may be another
+  /// for each place along the others: 0, 1, 2 … of the rows of a batch.
+  Value counted(const Array& one, const Array& other, const Shape& shape, int index) {
+    Shape closed = shape;  // along the axes that are not open
+    std::vector<int> open;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (!shape[d].is_static()) {
+        closed[d] = 1;
+        open.push_back(d);
+      }
+    const Array first = beginning(one, closed, -1);
+    std::map<int, Array> steps;
+    for (const int d : open) {
+      Array step = beginning(one, closed, d);
+      double most = 0;
+      for (int64_t i = 0; i < step.count(); ++i) {
+        step.set(i, step.at(i) - first.at(i));
+        most = std::max(most, std::abs(step.at(i)));
+      }
+      if (most > 0) steps.emplace(d, std::move(step));
+    }
+    if (one.dtype().is_bool() && !steps.empty()) depends(index);
     for (const Array* each : {&one, &other})
-      for (int64_t i = 0; i < each->count(); ++i)
-        if (!(each->at(i) == one.at(0))) depends(index);
-    const Shape shape = merged(one.shape(), other.shape(), index);
-    return ops::Build(graph).broadcast(graph.scalar(one.dtype(), one.at(0)), shape);
+      for (int64_t i = 0; i < each->count(); ++i) {
+        const std::vector<int64_t> place = place_of(each->shape(), i);
+        const int64_t at = offset_of(closed, place);
+        double number = first.at(at);
+        for (const auto& [d, step] : steps) number += step.at(at) * static_cast<double>(place[d]);
+        if (!(each->at(i) == number)) depends(index);
+      }
+    Graph& graph = map_.graph();
+    ops::Build b(graph);
+    Value sum = b.broadcast(graph.constant(first), shape);
+    for (const auto& [d, step] : steps) {
+      const Value count = graph.add(
+          "iota", {}, {{"shape", shape}, {"axis", static_cast<int64_t>(d)}, {"dtype", one.dtype()}});
+      sum = b.add(sum, b.mul(count, b.broadcast(graph.constant(step), shape)));
+    }
+    return sum;
+  }
+
+  /// What stands first along the axes of which `shape` has one place, or next to it along axis `next`.
+  static Array beginning(const Array& all, const Shape& shape, int next) {
+    Array begins(all.dtype(), shape);
+    for (int64_t i = 0; i < begins.count(); ++i) {
+      std::vector<int64_t> place = place_of(shape, i);
+      if (next >= 0) place[next] = 1;
+      begins.set(i, all.at(offset_of(all.shape(), place)));
+    }
+    return begins;
+  }
+
+  static std::vector<int64_t> place_of(const Shape& shape, int64_t at) {
+    std::vector<int64_t> place(shape.size());
+    for (size_t d = shape.size(); d-- > 0; at /= shape[d].size()) place[d] = at % shape[d].size();
+    return place;
+  }
+
+  /// Of the one place along an axis, wherever it is.
+  static int64_t offset_of(const Shape& shape, const std::vector<int64_t>& place) {
+    int64_t at = 0;
+    for (size_t d = 0; d < shape.size(); ++d) at = at * shape[d].size() + (shape[d] == 1 ? 0 : place[d]);
+    return at;
   }
 
   std::string names() const {
