@@ -37,10 +37,11 @@ log_every = 1
 ROWS, WIDTH = 256, 12
 
 
-def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64, head=True, looked_up=False):
+def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), rows=ROWS, mask=TensorProto.INT64, places=64, head=True, looked_up=False, places_by=None):
     """As exporters write it: numbers of places are a buffer that is cut by the length, hidden states are
     averaged where the mask says so, and scores of places by a Reshape of sizes. `looked_up`: the mask is
-    found by the numbers of the row and of the place, as Transformers does."""
+    found by the numbers of the row and of the place, as Transformers does. `places_by`: places are counted
+    where that input is not 0, as RoBERTa does."""
     draw = np.random.default_rng(5)
     weights = {
         "words": draw.normal(0, 0.5, (rows, WIDTH)),
@@ -60,10 +61,20 @@ def write_model(path, inputs=("input_ids", "attention_mask", "token_type_ids"), 
         node("Gather", ["sizes", "zero"], ["count"], axis=0),
         node("Slice", ["numbers", "zero", "length", "one"], ["own"]),
         node("Gather", ["words", "input_ids"], ["w"]),
-        node("Gather", ["places", "own"], ["p"]),
+        node("Gather", ["places", "counted" if places_by else "own"], ["p"]),
         node("Add", ["w", "p"], ["wp"]),
         node("Concat", ["count", "length", "heads", "rest"], ["split"], axis=0),
     ]
+    if places_by:
+        init.append(numpy_helper.from_array(np.array(1, np.int64), "along"))
+        counting = [
+            node("Equal", [places_by, "zero"], ["is padding"]),
+            node("Not", ["is padding"], ["is there"]),
+            node("Cast", ["is there"], ["one each"], to=TensorProto.INT64),
+            node("CumSum", ["one each", "along"], ["sums"]),
+            node("Mul", ["sums", "one each"], ["counted"]),
+        ]
+        nodes = counting + nodes
     last = "wp"
     if "token_type_ids" in inputs:
         nodes += [node("Gather", ["types", "token_type_ids"], ["t"]), node("Add", ["wp", "t"], ["wpt"])]
@@ -153,6 +164,19 @@ def test_texts_of_several_lengths(millrace, tmp_path, mask):
         given = {"input_ids": ids, "attention_mask": np.ones(ids.shape, dtype), "token_type_ids": np.zeros_like(ids)}
         np.testing.assert_allclose(json.loads(line)["logits"], session.run(None, given)[0][0], rtol=1e-5, atol=1e-5)
     assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["accuracy"] > 0.9
+
+
+def test_places_may_be_counted_by_the_tokens(millrace, tmp_path):
+    """The table of places has fewer rows than there are tokens, and is not taken for theirs."""
+    prepare(tmp_path, places_by="input_ids")
+    millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
+    with_weights(tmp_path / "texts.onnx", tensors(newest(tmp_path / "run")), tmp_path / "trained.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "trained.onnx")
+    lines = millrace("predict", "run", *TEXTS, "--json", cwd=tmp_path).stdout.splitlines()
+    for text, line in zip(TEXTS, lines, strict=True):
+        ids = tokens_of(text)
+        given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        np.testing.assert_allclose(json.loads(line)["logits"], session.run(None, given)[0][0], rtol=1e-5, atol=1e-5)
 
 
 def test_features_of_tokens_get_a_head_behind_their_mean(millrace, tmp_path):

@@ -30,11 +30,12 @@ bool looks_up(const Graph& graph, const Node& node) {
          graph.type(node.operands[0]).dtype.is_float() && graph.type(node.operands[1]).dtype.is_int();
 }
 
-/// Whether the numbers that a lookup goes by are made of an input alone.
+/// Whether the numbers that a lookup goes by are those of an input. What only asks where they are padding, as
+/// RoBERTa's numbers of places do, is not.
 bool is_made_of(const Graph& graph, Value value, Value input) {
   if (value == input) return true;
   const Node& node = graph.node(value.node);
-  if (node.op->op_class != OpClass::elementwise) return false;
+  if (node.op->op_class != OpClass::elementwise || graph.type(value).dtype.is_bool()) return false;
   return std::any_of(node.operands.begin(), node.operands.end(),
                      [&](Value operand) { return is_made_of(graph, operand, input); });
 }
