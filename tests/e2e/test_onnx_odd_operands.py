@@ -36,6 +36,10 @@ def scattered(places, *updates, **attributes):
 
 
 CASES = {
+    # As Transformers writes the last layer of an EfficientNet.
+    **{f"a window larger than the picture, {op} {more}": ([(op, ["x"], {"kernel_shape": [40, 9], "strides": [40, 5], "ceil_mode": 1, **more})],
+                                                        {"x": draw.normal(0, 1, (2, 3, 5, 6)).astype(np.float32)})
+       for op, more in (("AveragePool", {}), ("AveragePool", {"pads": [1, 2, 1, 0]}), ("MaxPool", {}), ("MaxPool", {"pads": [1, 2, 1, 0]}))},
     # As exporters write x[:, 1:, 2:5] = y.
     "scatter of a block": scattered(grid(range(4), range(1, 5), range(2, 5)), 4, 4, 3),
     "scatter of rows from the end": scattered(grid(range(4), range(-2, 0)), 4, 2, 6),

@@ -9,14 +9,17 @@ using onnx::Ints;
 namespace {
 
 /// With ceil_mode more is padded behind, so that the last window is whole; it must begin inside. How much
-/// that is, for each dimension.
+/// that is, for each dimension. A first window that is larger than all there is ends where that does: nothing
+/// behind it counts.
 Ints round_up(const onnx::ImportCall& call, onnx::Windows& w) {
   const auto dims = static_cast<size_t>(w.dims);
   Ints added(dims, 0);
   if (call.integer("ceil_mode", 0) == 0) return added;
   for (size_t d = 0; d < dims; ++d) {
-    const int64_t size = call.shape(0)[d + 2].size();
-    const int64_t free = size + w.pads[d] + w.pads[d + dims] - w.extent(d), over = free % w.strides[d];
+    const int64_t size = call.shape(0)[d + 2].size(), all = size + w.pads[d] + w.pads[d + dims];
+    const int64_t short_of = w.extent(d) - all;
+    if (short_of > 0 && short_of < w.strides[d] && all > 0) w.kernel[d] = (all - 1) / w.dilations[d] + 1;
+    const int64_t free = all - w.extent(d), over = free % w.strides[d];
     if (over > 0 && free - over + w.strides[d] < size + w.pads[d]) added[d] = w.strides[d] - over;
     w.pads[d + dims] += added[d];
   }
