@@ -39,6 +39,7 @@ class OnnxBuilder {
 /// One node on its way out.
 struct OnnxCall {
   OnnxBuilder& onnx;
+  const Graph& graph;  // that the node is of
   const Node& node;
   std::vector<std::string> operands;  // names
   std::vector<Type> types;            // of the operands

@@ -76,7 +76,7 @@ class Walk {
       return;
     }
 
-    OnnxCall call{writer_, node, {}, {}, {}, {}};
+    OnnxCall call{writer_, graph_, node, {}, {}, {}, {}};
     for (size_t r = 0; r < node.types.size(); ++r)
       call.wanted.push_back(read_.contains({index, static_cast<int32_t>(r)}));
     bool has_full = false;

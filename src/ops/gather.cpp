@@ -2,6 +2,7 @@
 
 #include "ops/axis.h"
 #include "ops/build.h"
+#include "ops/onnx_where.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -26,6 +27,54 @@ Scalar gather_element(ElementBuilder& b, std::span<const Scalar> index, const El
   at.push_back(picked);
   at.insert(at.end(), index.begin() + axis + rank, index.end());
   return b.load_if(inside, 0, at, b.constant(x.dtype, 0));
+}
+
+/// Whether indices are what ONNX would make of them: those that compare with 0 are counted from the end, as
+/// importing writes it.
+bool counts_from_end(const Graph& graph, Value indices) {
+  const Node& choice = graph.node(indices);
+  if (!choice.op->chooses) return false;
+  const Value plain = choice.operands[2];
+  const Node &compared = graph.node(choice.operands[0]), &moved = graph.node(choice.operands[1]);
+  const auto is_of_plain = [&](const Node& node) {
+    return node.op->op_class == OpClass::elementwise && node.operands.size() == 2 &&
+           node.operands[0] == plain;
+  };
+  if (!is_of_plain(compared) || !is_of_plain(moved)) return false;
+  Value limit = compared.operands[1];
+  while (graph.node(limit).op->broadcasts) limit = graph.node(limit).operands[0];
+  const Array* const known = graph.constant_value(limit);
+  return known && known->count() == 1 && known->at(0) == 0;
+}
+
+bool all_inside(const Array* indices, const Dim& size) {
+  if (!indices || !size.is_static()) return false;
+  for (int64_t i = 0; i < indices->count(); ++i)
+    if (indices->int_at(i) < 0 || indices->int_at(i) >= size.size()) return false;
+  return true;
+}
+
+/// ONNX counts indices below 0 from the end and forbids those behind it. Who gives a model its indices means
+/// that; what a graph computes may mean the zeros.
+std::vector<std::string> as_onnx(const OnnxCall& c) {
+  const Type &x = c.types[0], &indices = c.types[1];
+  const int axis = ops::axis_of(c.attributes(), x.shape.rank());
+  const OnnxAttributes along = {{"axis", static_cast<int64_t>(axis)}};
+  const Value at = c.node.operands[1];
+  if (c.graph.is_input(at) || counts_from_end(c.graph, at) || all_inside(c.values[1], x.shape[axis]))
+    return c.one("Gather", c.operands, along);
+  const auto number = [&](double value) { return c.onnx.constant(Array::scalar(indices.dtype, value)); };
+  std::string size = c.onnx.node("Squeeze", {c.onnx.shape_of({x.shape[axis]}), c.onnx.ints({0})});
+  if (indices.dtype != i64) size = c.onnx.node("Cast", {size}, {{"to", c.onnx.data_type(indices.dtype)}});
+  const std::string inside =
+      c.onnx.node("And", {c.onnx.node("Not", {c.onnx.node("Less", {c.operands[1], number(0)})}),
+                          c.onnx.node("Less", {c.operands[1], size})});
+  const std::string some = c.onnx.node("Where", {inside, c.operands[1], number(0)});
+  const std::string taken = c.onnx.node("Gather", {c.operands[0], some}, along);
+  std::vector<int64_t> behind;
+  for (int d = axis + 1; d < x.shape.rank(); ++d) behind.push_back(indices.shape.rank() + d - axis - 1);
+  const std::string there = behind.empty() ? inside : c.onnx.node("Unsqueeze", {inside, c.onnx.ints(behind)});
+  return {ops::onnx_where(c.onnx, there, taken, c.scalar(0), x.dtype)};
 }
 
 }  // namespace
@@ -71,8 +120,6 @@ MILLRACE_OPERATOR(gather) {
   sample({f32, {1, 33}}, {i32, {2}}, 0);
   op.samples.push_back({.operands = {{f32, {3}}, {i64, {5}}}, .values = {{1, {0, -1, 2, 3, 1e15}}}});
   op.onnx = {"Gather"};
-  op.onnx_rule = [](const OnnxCall& c) {
-    return c.one("Gather", c.operands, {{"axis", c.attributes().integer("axis")}});
-  };
+  op.onnx_rule = as_onnx;
   return op;
 }

@@ -1,6 +1,8 @@
 #include <millrace/narrow_types.h>
+#include <millrace/onnx_rule.h>
 
 #include "ops/build.h"
+#include "ops/onnx_where.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -32,5 +34,9 @@ MILLRACE_OPERATOR(select) {
   op.chooses = true;
   op.arithmetic = Arithmetic::follows;
   op.onnx = {"Where"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return std::vector<std::string>{
+        ops::onnx_where(c.onnx, c.operands[0], c.operands[1], c.operands[2], c.node.types[0].dtype)};
+  };
   return op;
 }

@@ -182,12 +182,13 @@ TEST_CASE("callers and those who help them are no more than the pool has threads
       const ThreadPool::Step step(pool);
       ++begun;
       while (begun < 3) std::this_thread::yield();
-      for (int i = 0; i < 200; ++i)
+      for (int i = 0; i < 30; ++i)
         pool.parallel(7, [&](int64_t) {
           const int now = ++inside;
           for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
           }
-          std::this_thread::yield();
+          // Whoever may help has the time to come.
+          std::this_thread::sleep_for(std::chrono::microseconds(300));
           --inside;
         });
       ++begun;

@@ -155,7 +155,7 @@ def test_what_was_found_is_filled_up_to_a_fixed_number(answers, tmp_path):
         node("Concat", ["a", "none"], ["z"], axis=0),
     ]
     constants = [("limit", number(0.5, np.float32)), ("zero", number([0])), ("one", number([1])), ("twenty", number([20])), ("three", number([3]))]
-    save(tmp_path / "m.onnx", nodes, [("x", F, ["n", 3]), ("s", F, ["n"])], [("y", F, ["k", 3]), ("z", F, ["l", 3])], constants)
+    save(tmp_path / "m.onnx", nodes, [("x", F, ["n", 3]), ("s", F, ["n"])], [("y", F, ["k", 3]), ("z", F, ["l", 3]), ("none", F, ["r", 3])], constants)
     random = np.random.default_rng(10)
     cases = [{"x": random.standard_normal((n, 3)).astype(np.float32), "s": random.random(n).astype(np.float32)} for n in (1, 7, 20)]
     for case, said in zip(cases, answers(tmp_path / "m.onnx", cases, build=False)):
@@ -163,6 +163,7 @@ def test_what_was_found_is_filled_up_to_a_fixed_number(answers, tmp_path):
         wanted = np.concatenate([a, np.zeros((20 - len(a), 3))])
         for name in ("y", "z"):
             assert np.shape(said[name]) == (20, 3) and np.allclose(said[name], wanted, atol=1e-5)
+        assert np.shape(said["none"]) == (20 - len(a), 3)
 
 
 def test_what_is_chosen_is_computed_with(answers, tmp_path):

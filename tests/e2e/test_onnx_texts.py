@@ -208,9 +208,9 @@ def test_masked_tokens(millrace, tmp_path):
     assert "rows of several texts" in refused.stderr
 
 
-@pytest.mark.parametrize("looked_up", [False, True])
-def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path, looked_up):
-    prepare(tmp_path, looked_up=looked_up)
+@pytest.mark.parametrize("form", [{}, {"looked_up": True, "mask": TensorProto.BOOL}, {"places_by": "input_ids"}], ids=["plain", "mask looked up", "places counted"])
+def test_it_is_resumed_and_exported_as_any_model(millrace, tmp_path, form):
+    prepare(tmp_path, **form)
     millrace("train", "recipe.toml", "--out", "whole", cwd=tmp_path)
     millrace("train", "recipe.toml", "--out", "part", cwd=tmp_path)
     for file in (tmp_path / "part/checkpoints").iterdir():
