@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "ops/rows.h"
@@ -67,6 +69,32 @@ std::vector<Value> pad_gradient(const GradientContext& c) {
       c.graph.add("slice", {c.result_gradients[0]}, {{"starts", starts}, {"ends", ends}, {"steps", steps}})};
 }
 
+/// ONNX pads before and behind, and takes away where it is told a number below 0. What stands between
+/// elements is padded behind each as a row of its own.
+std::vector<std::string> as_onnx(const OnnxCall& c) {
+  const Attributes& attributes = c.attributes();
+  std::vector<int64_t> pads = attributes.ints("low"), high = attributes.ints("high");
+  const std::string value = c.onnx.constant(Array::scalar(c.types[0].dtype, attributes.number("value")));
+  std::string x = c.operands[0];
+  Shape shape = c.types[0].shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t between = interior_of(c.node, d), size = between > 0 ? shape[d].size() : 0;
+    if (size == 0) continue;
+    Shape rows = shape;
+    rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(d) + 1, Dim(1));
+    x = c.onnx.node("Reshape", {x, c.onnx.shape_of(rows)});
+    std::vector<int64_t> behind(2 * rows.size(), 0);
+    behind[rows.size() + d + 1] = between;
+    x = c.onnx.node("Pad", {x, c.onnx.ints(behind), value});
+    shape[d] = size * (between + 1);
+    x = c.onnx.node("Reshape", {x, c.onnx.shape_of(shape)});
+    high[d] -= between;
+  }
+  if (shape.empty()) return c.one("Identity", {x});  // which ONNX Runtime does not pad
+  pads.insert(pads.end(), high.begin(), high.end());
+  return c.one("Pad", {x, c.onnx.ints(pads), value});
+}
+
 }  // namespace
 
 MILLRACE_OPERATOR(pad) {
@@ -115,5 +143,7 @@ MILLRACE_OPERATOR(pad) {
     if (low <= 0 && high <= 0) return std::vector<int64_t>{};
     return std::vector<int64_t>{low, c.node.types[0].shape[dim].size() - high};
   };
+  op.onnx = {"Pad"};
+  op.onnx_rule = as_onnx;
   return op;
 }

@@ -1,5 +1,8 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/elementwise.h"
+#include "ops/onnx_where.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -17,6 +20,15 @@ MILLRACE_OPERATOR(rem) {
   };
   ops::set_range(op, 0.5, 5);
   op.samples.push_back({.operands = {{i32, {9, 9}}, {i32, {9, 9}}}, .int_low = -9, .int_high = 9});
+  op.onnx = {"Mod"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    const DType dtype = c.types[0].dtype;
+    std::string divisor = c.operands[1];
+    if (!dtype.is_float())  // what is left of a division by 1 is 0, too
+      divisor =
+          ops::onnx_where(c.onnx, c.onnx.node("Equal", {divisor, c.scalar(0)}), c.scalar(1), divisor, dtype);
+    return c.one("Mod", {c.operands[0], divisor}, {{"fmod", int64_t{1}}});
+  };
   op.errors = ErrorGrowth::large;
   op.repeat = Repeat::costly;
   return op;

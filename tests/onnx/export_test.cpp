@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <set>
 
 #include <millrace/narrow_types.h>
 #include <millrace/nn.h>
@@ -53,6 +54,22 @@ TEST_CASE("every operator that names an ONNX operator is exported, in all its sa
       track::write_safetensors(base.string() + ".safetensors", arrays);
     }
   }
+}
+
+TEST_CASE("operators without a counterpart in ONNX are of training alone, or known to lack it") {
+  std::vector<std::string> none;
+  for (const Operator* op : library_operators())
+    if (!op->onnx_rule && !op->body && op->onnx.empty() && !op->is_given() && op->op_class != OpClass::group)
+      none.emplace_back(op->name);
+  const std::vector<std::string> known = {
+      // Of training.
+      "after", "avg_pool2d_grad", "conv2d_weight_grad", "max_pool2d_grad", "random_bernoulli", "random_bits",
+      "random_normal", "random_uniform", "round_stochastic",
+      // Imported models may have them.
+      "bitcast", "expm1", "first_occurrence", "log1p", "max_pool2d_positions", "non_max_suppression",
+      "nonzero", "refuse", "scatter_add", "scatter_extreme", "scatter_rows", "shift_left", "shift_right",
+      "unique"};
+  CHECK(std::set(none.begin(), none.end()) == std::set(known.begin(), known.end()));
 }
 
 // The same for whole networks, with the batch a named dimension.
