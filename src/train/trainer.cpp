@@ -196,7 +196,11 @@ Outcome Trainer::run() {
   s.record([&] { s.log->finish("finished"); });
   std::vector<std::string> notes;
   const Exchanged averaged(*s.task.network, s.averages());
-  s.record([&] { write_file(s.run->model(), task::export_model(s.task, notes)); });
+  try {
+    s.record([&] { write_file(s.run->model(), task::export_model(s.task, notes)); });
+  } catch (const InputError& error) {  // of an imported model; the run has all that is trained
+    notes.push_back(fmt::format("there is no {}: {}", s.run->model().filename().string(), error.what()));
+  }
   for (const std::string& line : notes) s.observer.message(line);
   return {true, s.done(), s.tests.feed != nullptr, s.last_test};
 }

@@ -319,6 +319,31 @@ def test_softmax_constants_and_dropout(millrace, tmp_path):
     assert_same_run(tmp_path / "dropped", tmp_path / "twice")
 
 
+def test_what_cannot_be_exported_is_trained_all_the_same(millrace, tmp_path):
+    write_rows(tmp_path / "rows.csv")
+    (tmp_path / "r.toml").write_text(TABLE.format(model="", epochs=1, train=""))
+    write_mlp(tmp_path / "mlp.onnx")
+    model = onnx.load(tmp_path / "mlp.onnx")
+    node = helper.make_node
+    nodes = [
+        node("Abs", ["x"], ["abs"]),
+        node("Cast", ["abs"], ["whole"], to=TensorProto.UINT32),
+        node("BitShift", ["whole", "bits"], ["shifted"], direction="LEFT"),
+        node("Cast", ["shifted"], ["twice"], to=TensorProto.FLOAT),
+        node("Add", ["x", "twice"], ["odd"]),
+    ]
+    model.graph.node[0].input[0] = "odd"
+    for at, each in enumerate(nodes):
+        model.graph.node.insert(at, each)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(1, np.uint32), "bits"))
+    onnx.save(model, tmp_path / "mlp.onnx")
+    result = millrace("train", "r.toml", "--out", "run", cwd=tmp_path)
+    assert "there is no model.onnx: the operator shift_left" in result.stdout + result.stderr
+    assert not (tmp_path / "run/model.onnx").exists()
+    assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path).stdout)["accuracy"] > 0.4
+    assert "shift_left" in millrace("export", "run", "out.onnx", cwd=tmp_path, code=1).stderr
+
+
 def test_refusals_say_what_to_do(millrace, tmp_path):
     write_rows(tmp_path / "rows.csv")
     (tmp_path / "r.toml").write_text(TABLE.format(model="", epochs=1, train=""))
